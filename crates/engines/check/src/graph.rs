@@ -39,6 +39,11 @@ pub(crate) enum Why {
     FirstCommitter { earlier: TxnId, later: TxnId },
 }
 
+/// Where a short cycle is looked for: so many nodes to begin with, and so many edges to look at, more or less.
+const MIN_STARTS: usize = 4;
+const MAX_STARTS: usize = 200;
+const MAX_EDGES: usize = 1 << 20;
+
 #[derive(Debug)]
 pub(crate) struct Graph {
     pub(crate) edges: Vec<KnownEdge>,
@@ -102,22 +107,43 @@ impl Graph {
 
     /// The shortest cycle through one of some nodes that Kahn's algorithm could not order.
     fn short_cycle(&self, n_before: &[u32]) -> Vec<u32> {
-        const MAX_STARTS: usize = 200;
-        let stuck = (0..self.n_nodes() as Node).filter(|it| n_before[*it as usize] > 0);
+        // In a large graph, each start takes a while.
+        let max_starts = (MAX_EDGES / (1 + self.edges.len())).clamp(MIN_STARTS, MAX_STARTS);
         let mut best: Option<Vec<u32>> = None;
-        let mut n_tried = 0;
-        for node in stuck {
-            if let Some(cycle) = self.path(node, node, u32::MAX, |_| true) {
-                n_tried += 1;
-                if best.as_ref().is_none_or(|it| cycle.len() < it.len()) {
-                    best = Some(cycle);
-                }
-            }
-            if n_tried == MAX_STARTS || best.as_ref().is_some_and(|it| it.len() == 2) {
+        for (nth, node) in self.between_cycles(n_before).into_iter().enumerate() {
+            if (nth >= max_starts && best.is_some()) || best.as_ref().is_some_and(|it| it.len() == 2) {
                 break;
+            }
+            if let Some(cycle) = self.path(node, node, u32::MAX, |_| true)
+                && best.as_ref().is_none_or(|it| cycle.len() < it.len())
+            {
+                best = Some(cycle);
             }
         }
         best.expect("a graph without a topological order has a cycle")
+    }
+
+    /// Of the nodes that could not be ordered, those from which a cycle can be reached: others only come after one.
+    fn between_cycles(&self, n_before: &[u32]) -> Vec<Node> {
+        let mut is_stuck: Vec<bool> = n_before.iter().map(|it| *it > 0).collect();
+        let mut n_after = vec![0u32; self.n_nodes()];
+        let mut before = vec![Vec::new(); self.n_nodes()];
+        for edge in self.edges.iter().filter(|it| is_stuck[it.from as usize] && is_stuck[it.to as usize]) {
+            n_after[edge.from as usize] += 1;
+            before[edge.to as usize].push(edge.from);
+        }
+        let mut ends: Vec<Node> =
+            (0..self.n_nodes() as Node).filter(|it| is_stuck[*it as usize] && n_after[*it as usize] == 0).collect();
+        while let Some(end) = ends.pop() {
+            is_stuck[end as usize] = false;
+            for node in &before[end as usize] {
+                n_after[*node as usize] -= 1;
+                if n_after[*node as usize] == 0 {
+                    ends.push(*node);
+                }
+            }
+        }
+        (0..self.n_nodes() as Node).filter(|it| is_stuck[*it as usize]).collect()
     }
 
     /// The edges of a shortest nonempty path, using only edges numbered below `before` that `admits` admits.

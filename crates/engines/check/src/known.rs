@@ -362,6 +362,10 @@ impl<'p> Known<'p> {
     fn derive_from_reads(&mut self, clocks: &Clocks, past: Option<&CausalPast>, round: &mut Round) {
         for read in 0..self.sources.len() {
             let Some(source) = self.sources[read] else { continue };
+            let at = self.problem.reads[read];
+            if !round.news.concerns(at.reader, at.key) {
+                continue;
+            }
             for other in self.must_see(read, clocks, past) {
                 if other != source {
                     let edge = self.rule.events.version_order(other, source);
@@ -369,7 +373,7 @@ impl<'p> Known<'p> {
                 }
             }
             for other in self.not_seen(read, source, clocks) {
-                let edge = self.rule.events.anti_dependency(self.problem.reads[read].reader, other);
+                let edge = self.rule.events.anti_dependency(at.reader, other);
                 self.derived(edge, Why::NotSeen { read, other }, clocks, round);
             }
         }

@@ -18,7 +18,8 @@ impl News {
     pub(super) fn new(known: &Known<'_>, before: Option<&Clocks>, clocks: &Clocks) -> Self {
         let events = known.rule.events;
         let mut news = Self { events, nodes: Vec::new(), keys: Vec::new() };
-        if let (Some(before), Visibility::Everything) = (before, known.rule.visibility) {
+        let is_by_order = matches!(known.rule.visibility, Visibility::Everything | Visibility::CausalAndConflicting);
+        if let (Some(before), true) = (before, is_by_order) {
             let n_nodes = events.n_nodes(known.problem.n_txns());
             news.nodes = (0..n_nodes as Node).map(|it| clocks.is_changed(before, it)).collect();
             let is_news = |it: &TxnId| news.node(events.start(*it)) || news.node(events.commit(*it));

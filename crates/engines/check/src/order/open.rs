@@ -46,6 +46,12 @@ const TURNS: [Turn; 6] = [
 /// Saturation looks at no more counters, one for each transaction and session.
 const MAX_COUNTERS: usize = 1 << 21;
 
+/// Steps of a repair of what is nearly right.
+const FEW_STEPS: u32 = 16;
+
+/// Of more transactions, it takes long to say which ones a contradiction rests on.
+const MANY_TXNS: usize = 400;
+
 /// So many turns are worth it where something was assumed.
 const N_TRIED: usize = 1;
 
@@ -72,13 +78,22 @@ pub(super) fn decide_open(
     if frame.n_txns().saturating_mul(frame.facts.history().n_sessions()) > MAX_COUNTERS {
         return take_turns(frame, commits, placement, budget);
     }
+    // What was recorded with times is nearly right.
+    if frame.facts.history().has_times() {
+        let repair = |budget: &Budget<'_>| Repair::new(frame, commits.clone(), placement.clone()).run(budget);
+        if let Some(decision) = within(FEW_STEPS, budget, repair)?.and_then(|it| decision_of(frame, it)) {
+            return Ok(Some(decision));
+        }
+    }
     budget.note(Note::Begins(Stage::Sources));
     let problem = Problem::new(frame.facts, frame.rule.read_detail());
     let mut known = Known::new(&problem, frame.rule);
     let saturated = known.saturate_by_cases(budget)?;
     budget.note(Note::Begins(Stage::Order));
-    if let Some(core) = core_of_contradiction(&known, &saturated) {
-        return Ok(Some(Decision::Forbidden(core)));
+    if !matches!(saturated, Saturation::Stable(_)) {
+        // Whoever wants to know which of many transactions matter derives it; others only ask whether it is allowed.
+        let core = if commits.len() > MANY_TXNS { Some(commits) } else { core_of_contradiction(&known, &saturated) };
+        return Ok(core.map(Decision::Forbidden));
     }
     let settled = frame.settled_by(&known);
     match best_order(&settled, commits, &saturated) {
