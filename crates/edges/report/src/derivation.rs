@@ -203,8 +203,6 @@ impl Reader<'_, '_> {
     fn atom(&self, line: &str) -> Option<Atom> {
         let words: Vec<&str> = line.split(' ').collect();
         Some(match words[..] {
-            // An atom has its events in their order, which the numbers of the history that was read may change: the order is
-            // part of what the atom says.
             ["before", first, second] => Atom::Before(self.event(first)?, self.event(second)?),
             ["between", older, newer, reader] => {
                 Atom::Between { older: self.txn(older)?, newer: self.txn(newer)?, reader: self.txn(reader)? }
@@ -294,4 +292,65 @@ impl Reader<'_, '_> {
 
 fn so_of(word: &str) -> Option<Follows> {
     [Follows::AfterOlder, Follows::BeforeReader, Follows::TakesPart].into_iter().find(|it| follows(*it) == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iso_evidence::{Budget, Grounds, Verdict};
+    use iso_history::{HistoryBuilder, Outcome, Place};
+
+    /// Each x has two writers that saw the x before it, so that the last reader comes after the one of y=1.
+    fn chain(n_links: i64) -> History {
+        let (read, write) = (false, true);
+        let name = |it: i64| format!("x{it}");
+        let mut txns = vec![
+            ("s".to_owned(), vec![("y".to_owned(), write, 2)]),
+            ("t".to_owned(), vec![("y".to_owned(), write, 2), ("z".to_owned(), write, 1)]),
+            ("s".to_owned(), vec![("z".to_owned(), read, 1), ("y".to_owned(), write, 1), (name(0), write, 1)]),
+        ];
+        for link in 0..n_links {
+            for who in ["a", "b"] {
+                txns.push((format!("{who}{link}"), vec![(name(link), read, 1), (name(link + 1), write, 1)]));
+            }
+        }
+        txns.push(("r".to_owned(), vec![(name(n_links), read, 1), ("y".to_owned(), read, 2)]));
+        let mut builder = HistoryBuilder::new();
+        let zero = builder.value(0.into());
+        builder.default_initial(zero);
+        for (session, ops) in txns {
+            let session = builder.session(&session);
+            builder.begin(session, Place::default());
+            for (key, is_write, value) in ops {
+                let (key, value) = (builder.key(key.as_str().into()), builder.value(value.into()));
+                if is_write {
+                    builder.write(key, value)
+                } else {
+                    builder.read(key, value)
+                };
+            }
+            builder.end(Outcome::Committed);
+        }
+        builder.finish().unwrap()
+    }
+
+    #[test]
+    fn derivations_are_read_back_and_changed_ones_are_refused() {
+        let history = chain(8);
+        for level in [Level::CausalConsistency, Level::SnapshotIsolation, Level::Serializable] {
+            let Verdict::Forbidden(refutation) = iso_check::check(&history, level, &Budget::unlimited()) else {
+                panic!("{level} allows it");
+            };
+            let Some(Grounds::Derivation(derivation)) = refutation.grounds.as_deref() else { panic!("{level}") };
+            assert_eq!(refutation.txns.len(), history.n_txns() - 1);
+            let saved = SavedDerivation::new(&history, derivation).unwrap();
+            let numbers = CoreNumbers { history: &history, txns: refutation.txns.clone() };
+            assert_eq!(saved.read(&numbers).as_ref(), Ok(derivation), "{level}");
+            for (nth, line) in ["so +99999 by", "found 1.7 0", "session 1", "acyclic x1", ""].into_iter().enumerate() {
+                let mut changed = saved.clone();
+                changed.steps[nth] = line.to_owned();
+                assert!(changed.read(&numbers).is_err(), "{line}");
+            }
+        }
+    }
 }

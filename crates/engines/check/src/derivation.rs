@@ -25,6 +25,9 @@ use iso_evidence::{Budget, Derivation, StopReason, certify_derivation};
 use iso_history::Facts;
 use iso_spec::Level;
 
+/// A derivation about more transactions is for machines.
+const MANY_TXNS: usize = 1_000;
+
 /// What a derivation may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effort {
@@ -67,7 +70,10 @@ fn derive_with(effort: Effort, facts: &Facts<'_>, level: Level, budget: &Budget<
 /// Derives what must hold in every order. What holds only if some transaction takes part is left to the search.
 fn saturate(known: &mut Known<'_>, budget: &Budget<'_>) -> Result<Saturation, StopReason> {
     if !known.problem.has_optional() {
-        // What follows without cases is easier to follow.
+        // What follows without cases is easier to follow, but for so many transactions that nobody does.
+        if known.problem.n_txns() > MANY_TXNS {
+            return known.saturate_by_cases(budget);
+        }
         return match known.saturate(budget)? {
             Saturation::Stable(_) => known.saturate_by_cases(budget),
             contradiction => Ok(contradiction),
