@@ -324,10 +324,10 @@ mod tests {
             for (key, is_write, value) in ops {
                 let (key, value) = (builder.key(key.as_str().into()), builder.value(value.into()));
                 if is_write {
-                    builder.write(key, value)
+                    builder.write(key, value);
                 } else {
-                    builder.read(key, value)
-                };
+                    builder.read(key, value);
+                }
             }
             builder.end(Outcome::Committed);
         }

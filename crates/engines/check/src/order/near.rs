@@ -81,8 +81,9 @@ fn places(frame: &Frame<'_>) -> Vec<Option<i64>> {
         if txns.len() < MIN_TXNS {
             continue;
         }
-        for (nth, txn) in txns.iter().enumerate() {
-            places[txn.index()] = Some((2 * nth as i64 + 1) * WHOLE / (2 * txns.len() as i64));
+        let n_txns = i64::from(txns.len() as u32);
+        for (nth, txn) in (0..).zip(txns) {
+            places[txn.index()] = Some((2 * nth + 1) * WHOLE / (2 * n_txns));
         }
     }
     places

@@ -75,14 +75,11 @@ impl Sources {
         let mut sources = Self::default();
         for (read, settled) in (0..).zip(&known.problem.read_of_fact) {
             let settled = *settled as usize;
-            match known.sources[settled] {
-                Some(source) => sources.known.push(source.raw()),
-                None => {
-                    sources.known.push(OPEN);
-                    let start = sources.left.len() as u32;
-                    sources.left.extend(known.remaining[settled].iter().copied());
-                    sources.open.push((read, start..sources.left.len() as u32));
-                }
+            sources.known.push(known.sources[settled].map_or(OPEN, TxnId::raw));
+            if known.sources[settled].is_none() {
+                let start = sources.left.len() as u32;
+                sources.left.extend(known.remaining[settled].iter().copied());
+                sources.open.push((read, start..sources.left.len() as u32));
             }
         }
         sources
