@@ -575,16 +575,6 @@ impl Outcome {
     }
 }
 
-impl EventKind {
-    /// The word in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Snapshot => "snapshot",
-            Self::Commit => "commit",
-        }
-    }
-}
-
 impl Judgement {
     /// What the field calls what is wrong; nothing unless the level is violated.
     pub fn anomalies(&self) -> &[String] {
