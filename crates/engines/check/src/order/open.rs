@@ -46,9 +46,6 @@ const TURNS: [Turn; 6] = [
 /// Saturation looks at no more counters, one for each transaction and session.
 const MAX_COUNTERS: usize = 1 << 21;
 
-/// Steps of a repair of what is nearly right.
-const FEW_STEPS: u32 = 16;
-
 /// Of more transactions, it takes long to say which ones a contradiction rests on.
 const MANY_TXNS: usize = 400;
 
@@ -78,13 +75,16 @@ pub(super) fn decide_open(
     if frame.n_txns().saturating_mul(frame.facts.history().n_sessions()) > MAX_COUNTERS {
         return take_turns(frame, commits, placement, budget);
     }
-    // What was recorded with times is nearly right.
-    if frame.facts.history().has_times() {
-        let repair = |budget: &Budget<'_>| Repair::new(frame, commits.clone(), placement.clone()).run(budget);
-        if let Some(decision) = within(FEW_STEPS, budget, repair)?.and_then(|it| decision_of(frame, it)) {
+    // What was recorded with times is nearly right, and found at once if it is allowed.
+    let (mut commits, mut placement) = (commits, placement);
+    if frame.facts.history().has_real_time() {
+        let mut ways = Ways { frame, program: Program::new(frame), slacks: slacks(frame), commits, placement };
+        if let Some(decision) = ways.keep_near(TURNS[0], budget)? {
             return Ok(Some(decision));
         }
+        (commits, placement) = (ways.commits, ways.placement);
     }
+    debug_assert!(!placement.misfits.is_empty(), "an order in which everything fits is an answer");
     budget.note(Note::Begins(Stage::Sources));
     let problem = Problem::new(frame.facts, frame.rule.read_detail());
     let mut known = Known::new(&problem, frame.rule);
@@ -92,7 +92,11 @@ pub(super) fn decide_open(
     budget.note(Note::Begins(Stage::Order));
     if !matches!(saturated, Saturation::Stable(_)) {
         // Whoever wants to know which of many transactions matter derives it; others only ask whether it is allowed.
-        let core = if commits.len() > MANY_TXNS { Some(commits) } else { core_of_contradiction(&known, &saturated) };
+        let core = if commits.len() > MANY_TXNS {
+            Some(frame.facts.txns().collect())
+        } else {
+            core_of_contradiction(&known, &saturated)
+        };
         return Ok(core.map(Decision::Forbidden));
     }
     let settled = frame.settled_by(&known);
@@ -169,6 +173,14 @@ struct Ways<'f> {
 
 impl Ways<'_> {
     fn take_turn(&mut self, turn: Turn, budget: &Budget<'_>) -> Result<Option<Decision>, StopReason> {
+        match self.keep_near(turn, budget)? {
+            Some(decision) => Ok(Some(decision)),
+            None => self.anneal(turn, budget),
+        }
+    }
+
+    /// The ways that stay near the best order so far, or near recorded times.
+    fn keep_near(&mut self, turn: Turn, budget: &Budget<'_>) -> Result<Option<Decision>, StopReason> {
         let repaired = within(turn.n_steps, budget, |budget| self.repair(budget))?;
         if let Some(decision) = repaired.and_then(|it| decision_of(self.frame, it)) {
             return Ok(Some(decision));
@@ -176,10 +188,7 @@ impl Ways<'_> {
         if let Some(decision) = self.run_forward(turn, budget)? {
             return Ok(Some(decision));
         }
-        if let Some(decision) = self.assume_more(turn, budget)? {
-            return Ok(Some(decision));
-        }
-        self.anneal(turn, budget)
+        self.assume_more(turn, budget)
     }
 
     fn repair(&self, budget: &Budget<'_>) -> Result<Repaired, StopReason> {
