@@ -112,7 +112,7 @@ fn check(report: &CheckReport, levels: Levels<'_>, findings: &mut Findings) {
             }
             Judgement::Violated { anomalies, core } => {
                 let history = SavedHistory::read(&core.history, &core.transactions);
-                let outcome = history.and(|it| it.is_forbidden(levels, name, anomalies));
+                let outcome = history.and(|it| it.is_forbidden_core(levels, name, anomalies, core));
                 findings.add(format!("{name} forbids the core"), outcome);
             }
             Judgement::Unknown { .. } => {}

@@ -1,5 +1,6 @@
 //! From the kernel's types to the document.
 
+use crate::derivation::SavedDerivation;
 use crate::document::{
     CheckReport, Counts, Defect, EventKind, Evidence, Excerpt, Judgement, LevelName, LevelReport, Link, LinkKind,
     LocalRead, Outcome, Place, Premises, ReadSource, Schedule, Severity, Transaction, TxnRef,
@@ -10,7 +11,7 @@ use crate::explain_local::local_edges;
 use crate::notation::{Comments, notation};
 use crate::surroundings::Surroundings;
 use crate::value::{InitialValue, Operation, Value, key_words};
-use iso_evidence::{Anomaly, Edge, Event, Reason, Refutation, Verdict, Witness};
+use iso_evidence::{Anomaly, Edge, Event, Grounds, Reason, Refutation, Verdict, Witness};
 use iso_history::{Facts, History, KeyId, LocalKind, Op, OpId, PieceKind, PlaceUnit, Projection, TxnId};
 use iso_spec::Execution;
 use std::cell::OnceCell;
@@ -283,6 +284,7 @@ impl<'h> Builder<'h> {
             cycle: self.cycle(&explainer, refutation),
             cases: self.cases(&explainer, refutation),
             local: self.local(&explainer, refutation, &projection),
+            derivation: saved_derivation(&projection.history, refutation),
         };
         core.history = notation(&core, Comments::None);
         core
@@ -434,4 +436,12 @@ pub(crate) fn sentence(clause: &str) -> String {
     let mut chars = clause.chars();
     let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{first}{}.", chars.as_str())
+}
+
+/// The derivation of a refutation, if that is all that it rests on. It has the numbers of the core.
+fn saved_derivation(core: &History, refutation: &Refutation) -> Option<Box<SavedDerivation>> {
+    match refutation.grounds.as_deref() {
+        Some(Grounds::Derivation(derivation)) => SavedDerivation::new(core, derivation).map(Box::new),
+        _ => None,
+    }
 }

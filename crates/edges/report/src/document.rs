@@ -3,6 +3,7 @@
 //! Transactions are referred to by their names, which are unique in a history. Only renderings make words of what
 //! stands here, but for sentences that need the whole history: why a dependency is there.
 
+use crate::derivation::SavedDerivation;
 use crate::durability::DurabilityReport;
 use crate::execution::ExecutionRelation;
 use crate::over_time::OverTime;
@@ -371,6 +372,9 @@ pub struct Excerpt {
     /// The read that nothing explains, if one is enough.
     #[serde(rename = "local_read", default, skip_serializing_if = "Option::is_none")]
     pub local: Option<LocalRead>,
+    /// Why it is forbidden, for `certify` to replay, if it is too large to be decided by the text of the level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub derivation: Option<Box<SavedDerivation>>,
 }
 
 /// A transaction of an [`Excerpt`].
@@ -567,16 +571,6 @@ impl Outcome {
             Self::Committed => None,
             Self::Aborted => Some("abort"),
             Self::Indeterminate => Some("unknown"),
-        }
-    }
-}
-
-impl EventKind {
-    /// The word in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Snapshot => "snapshot",
-            Self::Commit => "commit",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The relations that make an execution of a level of a user.
 
-use crate::document::{TxnRef, is_zero};
+use crate::document::{EventKind, TxnRef, is_zero};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,16 @@ impl RelationMembers {
                 pairs: pairs.iter().take(at_most).cloned().collect(),
                 omitted: omitted + pairs.len().saturating_sub(at_most),
             },
+        }
+    }
+}
+
+impl EventKind {
+    /// The word in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Snapshot => "snapshot",
+            Self::Commit => "commit",
         }
     }
 }

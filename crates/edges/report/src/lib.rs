@@ -20,6 +20,7 @@ mod claims;
 mod collect;
 mod collect_phrases;
 mod demo;
+mod derivation;
 mod document;
 mod dot;
 mod durability;
@@ -74,6 +75,7 @@ pub use build_predict::{Predicted, Rewired, shape};
 pub use claims::{Breach, Claim, ClaimVerdict, claims};
 pub use collect::{AbortCauses, Asserted, CollectReport, NodeSessions, Outcomes, WorkloadParameters};
 pub use demo::{DemoAct, DemoReport};
+pub use derivation::{CoreNumbers, SavedDerivation};
 pub use document::{
     Case, Certified, CheckReport, Counts, Defect, EventKind, Evidence, Excerpt, Judgement, LevelName, LevelReport,
     Link, LinkKind, LocalRead, Outcome, Place, Premises, ReadSource, Schedule, Severity, SqlStatement, Transaction,

@@ -3,7 +3,7 @@
 use crate::counted::{reads_that_show, with_readers};
 use crate::decide::decide;
 use crate::decision::Decision;
-use crate::derivation::core_of;
+use crate::derivation::{core_of, derive_without_search};
 use crate::grounds::{derive_soon, grounds_for, is_certified};
 use crate::local::refute_by_one_read;
 use crate::lost_update::lost_update;
@@ -11,7 +11,7 @@ use crate::mixed::check_mixed;
 use crate::shrink::Core;
 use crate::stuck::refute_by_executions;
 use crate::{explain, name, prove, shrink};
-use iso_evidence::{Budget, Grounds, Refutation, StopReason, Verdict};
+use iso_evidence::{Budget, Derivation, Grounds, Refutation, StopReason, Verdict};
 use iso_history::{Facts, History, OpId, Projection, TxnId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
@@ -151,10 +151,16 @@ fn unshown(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Strin
 /// Makes the core around `extracted` minimal, explains it and names it; where no small proof does, derives that it is
 /// forbidden. A derivation is what makes the verdict certain, so it has the time of the verdict.
 pub(crate) fn refute(facts: &Facts<'_>, level: Level, extracted: Core, budget: &Budget<'_>) -> Refutation {
-    if let Some(refutation) = refute_by_executions(facts, level, &extracted, budget) {
-        return refutation;
-    }
-    let extracted = extract_more(facts, level, extracted, budget);
+    let at_once = |facts: &Facts<'_>| derive_without_search(facts, level, &budget.for_derivation());
+    let extracted = match extract_more(facts, level, &extracted, at_once) {
+        Some(smaller) => smaller,
+        None => match refute_by_executions(facts, level, &extracted, budget) {
+            Some(refutation) => return refutation,
+            None => {
+                extract_more(facts, level, &extracted, |facts| derive_soon(facts, level, budget)).unwrap_or(extracted)
+            }
+        },
+    };
     let asked = level;
     let (level, refutation) = tell(facts, level, extracted, &budget.for_explanation());
     if refutation.proof.is_some() && refutation.txns.len() <= FEW_TXNS {
@@ -193,15 +199,20 @@ fn without_inserts(
     (!core.history.makes_rows()).then_some(Refutation { proof: None, ..told })
 }
 
-/// A large core without the transactions and reads of which a derivation does not speak: making it small one by one takes
-/// too long.
-fn extract_more(facts: &Facts<'_>, level: Level, extracted: Core, budget: &Budget<'_>) -> Core {
+/// A large core without the transactions and reads of which a derivation does not speak, if there is one: making it small one
+/// by one takes too long.
+fn extract_more(
+    facts: &Facts<'_>,
+    level: Level,
+    extracted: &Core,
+    derive: impl Fn(&Facts<'_>) -> Option<Derivation>,
+) -> Option<Core> {
     if extracted.txns.len() <= MANY_TXNS || level.is_of_databases() {
-        return extracted;
+        return None;
     }
     let projection = extracted.project(facts);
     let of_core = Facts::new(&projection.history);
-    let Some(derivation) = derive_soon(&of_core, level, budget) else { return extracted };
+    let derivation = derive(&of_core)?;
     let (txns, reads) = core_of(&of_core, &derivation);
     let mut txns: Vec<TxnId> = txns.iter().map(|it| projection.txns[it.index()]).collect();
     txns.sort_unstable();
@@ -210,7 +221,7 @@ fn extract_more(facts: &Facts<'_>, level: Level, extracted: Core, budget: &Budge
     let needed: BTreeSet<OpId> = reads.iter().map(|it| projection.ops[it.index()]).chain(shown).collect();
     let of_core = |it: &TxnId| facts.reads_of(*it).map(|it| facts.reads()[it].op);
     let without = txns.iter().flat_map(of_core).filter(|it| !needed.contains(it)).collect();
-    Core { txns, without }
+    Some(Core { txns, without })
 }
 
 /// What can be told about a core, and the level whose rules it is told by.

@@ -25,8 +25,29 @@ use iso_evidence::{Budget, Derivation, StopReason, certify_derivation};
 use iso_history::Facts;
 use iso_spec::Level;
 
+/// A derivation about more transactions is for machines.
+const MANY_TXNS: usize = 1_000;
+
+/// What a derivation may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effort {
+    /// What follows without a search.
+    Saturation,
+    /// Whatever is needed.
+    Search,
+}
+
 /// A derivation that the level forbids the history of these facts; none if none was found in time.
 pub(crate) fn derive(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Derivation> {
+    derive_with(Effort::Search, facts, level, budget)
+}
+
+/// As [`derive`], but none if that takes a search.
+pub(crate) fn derive_without_search(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Derivation> {
+    derive_with(Effort::Saturation, facts, level, budget)
+}
+
+fn derive_with(effort: Effort, facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Derivation> {
     // A list with several meanings has no facts of its own.
     if facts.ambiguous_list().is_some() {
         return None;
@@ -34,10 +55,11 @@ pub(crate) fn derive(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Op
     let rule = Rule::of(level);
     let problem = Problem::new(facts, rule.read_detail());
     let mut known = Known::new(&problem, rule);
-    let goal = match saturate(&mut known, budget).ok()? {
-        Saturation::Cycle(cycle) => Goal::Cycle(cycle),
-        Saturation::NoWriter(read) => Goal::NoWriter(read),
-        Saturation::Stable(order) => Goal::Clauses(search::refute(&known, order, budget)?),
+    let goal = match (saturate(&mut known, budget).ok()?, effort) {
+        (Saturation::Cycle(cycle), _) => Goal::Cycle(cycle),
+        (Saturation::NoWriter(read), _) => Goal::NoWriter(read),
+        (Saturation::Stable(_), Effort::Saturation) => return None,
+        (Saturation::Stable(order), Effort::Search) => Goal::Clauses(search::refute(&known, order, budget)?),
     };
     let derivation = Assembly::new(&known, level, budget).finish(goal)?;
     let accepted = certify_derivation(facts, level, &derivation);
@@ -48,7 +70,14 @@ pub(crate) fn derive(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Op
 /// Derives what must hold in every order. What holds only if some transaction takes part is left to the search.
 fn saturate(known: &mut Known<'_>, budget: &Budget<'_>) -> Result<Saturation, StopReason> {
     if !known.problem.has_optional() {
-        return known.saturate(budget);
+        // What follows without cases is easier to follow, but for so many transactions that nobody does.
+        if known.problem.n_txns() > MANY_TXNS {
+            return known.saturate_by_cases(budget);
+        }
+        return match known.saturate(budget)? {
+            Saturation::Stable(_) => known.saturate_by_cases(budget),
+            contradiction => Ok(contradiction),
+        };
     }
     Ok(match known.graph.topological_order(&known.rank) {
         Ok(order) => Saturation::Stable(order),

@@ -204,6 +204,7 @@ impl Explanation<'_> {
                 let shown_by = (!to.is_initial()).then(|| op(read));
                 Reason::VersionOrder { key: self.key(key(read)), shown_by }
             }
+            Why::BeforeWriters { .. } => unreachable!("cycles of cases are not explained"),
             Why::NotSeen { read, .. } => Reason::AntiDependency { key: self.key(key(read)), read: op(read) },
             Why::FirstCommitter { .. } => {
                 let common = self.common_key(from, to).expect("first committers write a common key");

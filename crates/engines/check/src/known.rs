@@ -2,18 +2,26 @@
 //!
 //! For each read of x by S from T and each other writer L of x: if S must see L, then L is older than T; if L is newer
 //! than T, then S did not see L. With several possible writers, one that would contradict this is dropped, and the
-//! last one left is taken. A cycle here is the answer already.
+//! last one left is taken. A cycle here is the answer already. What follows whichever is taken is in `by_cases.rs`.
 //! Source: the pruning of Cobra and `VeriStrong` (their 1-width cycles). We differ: reachability is a vector clock per
 //! node and only the nearest writer of each session is looked at, since its session siblings follow.
 //! Cost of a round: edges times sessions, plus reads times sessions times a binary search.
+
+mod by_cases;
+mod news;
+#[cfg(test)]
+mod tests;
+mod times;
 
 use crate::graph::{Clocks, Graph, Why};
 use crate::problem::Problem;
 use crate::rule::{Events, Node, Rule, Visibility};
 use crate::weak::{CausalPast, inferred};
 use iso_evidence::{Budget, StopReason};
-use iso_history::{KeyId, Outcome, TxnId};
+use iso_history::{KeyId, TxnId};
+use news::News;
 use rustc_hash::FxHashSet;
+use times::ranks;
 
 /// What is known about a problem at a level.
 #[derive(Debug)]
@@ -26,6 +34,8 @@ pub(crate) struct Known<'p> {
     /// The writers left of each read with several.
     pub(crate) remaining: Vec<Vec<TxnId>>,
     pub(crate) removals: Vec<Removal>,
+    /// For each read, the numbers of its removals.
+    pub(crate) removed: Vec<Vec<u32>>,
     /// Where to place each node when nothing decides: recorded times, or the order of the input.
     pub(crate) rank: Vec<i64>,
     /// The time axis: ends and their nodes, ascending. Empty unless the level looks at times.
@@ -57,6 +67,15 @@ pub(crate) enum WhyNot {
     HiddenBy(TxnId),
 }
 
+/// What saturation looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Depth {
+    /// Reads of which only one possible writer is left.
+    Sources,
+    /// All reads: what follows in each case follows.
+    Cases,
+}
+
 /// How saturation ended.
 #[derive(Debug)]
 pub(crate) enum Saturation {
@@ -78,6 +97,7 @@ impl<'p> Known<'p> {
             sources: vec![None; problem.reads.len()],
             remaining: vec![Vec::new(); problem.reads.len()],
             removals: Vec::new(),
+            removed: vec![Vec::new(); problem.reads.len()],
             rank: Vec::new(),
             axis: Vec::new(),
             writers: problem.keys().map(|key| by_session(problem, key)).collect(),
@@ -97,26 +117,42 @@ impl<'p> Known<'p> {
 
     /// Derives edges until nothing follows any more.
     pub(crate) fn saturate(&mut self, budget: &Budget<'_>) -> Result<Saturation, StopReason> {
+        self.saturate_until(Depth::Sources, budget)
+    }
+
+    /// As [`Self::saturate`], and derives what holds whoever wrote what a read saw, too.
+    pub(crate) fn saturate_by_cases(&mut self, budget: &Budget<'_>) -> Result<Saturation, StopReason> {
+        self.saturate_until(Depth::Cases, budget)
+    }
+
+    fn saturate_until(&mut self, depth: Depth, budget: &Budget<'_>) -> Result<Saturation, StopReason> {
+        let mut before = None;
         loop {
             budget.check()?;
             let order = match self.graph.topological_order(&self.rank) {
                 Ok(order) => order,
                 Err(cycle) => return Ok(Saturation::Cycle(cycle)),
             };
+            self.graph.note_order(&order);
             if self.rule.visibility == Visibility::Nothing {
                 return Ok(Saturation::Stable(order));
             }
             let clocks = Clocks::new(self.problem, self.rule.events, &self.graph, &order);
-            let mut round = Round { after: self.graph.edges.len() as u32, found: FxHashSet::default() };
+            let news = News::new(self, before.as_ref(), &clocks);
+            let mut round = Round { after: self.graph.edges.len() as u32, found: FxHashSet::default(), news };
             let past = self.causal_past(&order);
             self.prune(&clocks, past.as_ref(), &mut round);
             if let Some(read) = (0..self.sources.len()).find(|it| self.has_no_writer(*it)) {
                 return Ok(Saturation::NoWriter(read));
             }
             self.derive(&clocks, past.as_ref(), &mut round);
+            if depth == Depth::Cases && self.rule.visibility == Visibility::Everything {
+                self.derive_by_cases(&clocks, &mut round);
+            }
             if self.graph.edges.len() as u32 == round.after {
                 return Ok(Saturation::Stable(order));
             }
+            before = Some(clocks);
         }
     }
 
@@ -185,41 +221,6 @@ impl<'p> Known<'p> {
         }
     }
 
-    /// A time axis with a node for each end: who ended comes before it, who began later after it.
-    fn add_real_time(&mut self) {
-        let problem = self.problem;
-        let history = problem.facts.history();
-        let counted = || problem.txns().filter(|it| problem.counts(*it));
-        let has_ended = |it: &TxnId| history.outcome(*it) == Outcome::Committed;
-        let end = |it: TxnId| history.end(it).map(|end| (end, it));
-        let mut ends: Vec<(i64, TxnId)> = counted().filter(has_ended).filter_map(end).collect();
-        ends.sort_unstable();
-        for (end, txn) in ends {
-            if self.axis.last().is_none_or(|it| it.0 < end) {
-                let node = self.graph.add_node();
-                self.rank.push(end);
-                if let Some((_, previous)) = self.axis.last() {
-                    self.graph.add((*previous, node), Why::RealTime, 0);
-                }
-                self.axis.push((end, node));
-            }
-            let (_, node) = self.axis[self.axis.len() - 1];
-            self.graph.add((self.rule.events.commit(txn), node), Why::RealTime, 0);
-        }
-        for txn in counted() {
-            if let Some(ended) = self.ended_before(txn) {
-                self.graph.add((ended, self.rule.events.start(txn)), Why::RealTime, 0);
-            }
-        }
-    }
-
-    /// The node of the last end before a transaction began.
-    pub(crate) fn ended_before(&self, txn: TxnId) -> Option<Node> {
-        let begin = self.problem.facts.history().begin(txn)?;
-        let n_before = self.axis.partition_point(|it| it.0 < begin);
-        self.axis[..n_before].last().map(|it| it.1)
-    }
-
     /// The causal past by session order and known sources, for the level that needs it apart from the graph.
     fn causal_past(&self, order: &[Node]) -> Option<CausalPast> {
         (self.rule.visibility == Visibility::Causal).then(|| {
@@ -233,7 +234,7 @@ impl<'p> Known<'p> {
     fn prune(&mut self, clocks: &Clocks, past: Option<&CausalPast>, round: &mut Round) {
         for read in 0..self.remaining.len() {
             let at = self.problem.reads[read];
-            if self.remaining[read].is_empty() {
+            if self.remaining[read].is_empty() || !round.news.concerns(at.reader, at.key) {
                 continue;
             }
             let seen = self.must_see(read, clocks, past);
@@ -241,7 +242,10 @@ impl<'p> Known<'p> {
             for candidate in std::mem::take(&mut self.remaining[read]) {
                 match self.why_impossible(at.reader, candidate, &seen, clocks) {
                     None => kept.push(candidate),
-                    Some(why) => self.removals.push(Removal { read, candidate, why, after: round.after }),
+                    Some(why) => {
+                        self.removed[read].push(self.removals.len() as u32);
+                        self.removals.push(Removal { read, candidate, why, after: round.after });
+                    }
                 }
             }
             match kept.as_slice() {
@@ -315,6 +319,20 @@ impl<'p> Known<'p> {
             || (self.is_before(writer, reader, clocks) && self.problem.conflict(writer, reader))
     }
 
+    /// The writers that turned out to be impossible for a read, one after the other.
+    pub(crate) fn removals_of(&self, read: usize) -> impl Iterator<Item = &Removal> {
+        self.removed[read].iter().map(|it| &self.removals[*it as usize])
+    }
+
+    /// Who may have written what a read saw, after what was found out from so many edges.
+    pub(crate) fn left_before(&self, read: usize, before: u32) -> Vec<TxnId> {
+        let reader = self.problem.reads[read].reader;
+        let removed: Vec<TxnId> =
+            self.removals_of(read).filter(|it| it.after <= before).map(|it| it.candidate).collect();
+        let is_removed = |it: &TxnId| removed.contains(it);
+        self.problem.candidates(read).iter().copied().filter(|it| *it != reader && !is_removed(it)).collect()
+    }
+
     fn derive(&mut self, clocks: &Clocks, past: Option<&CausalPast>, round: &mut Round) {
         match self.rule.visibility {
             Visibility::Everything => {
@@ -344,6 +362,10 @@ impl<'p> Known<'p> {
     fn derive_from_reads(&mut self, clocks: &Clocks, past: Option<&CausalPast>, round: &mut Round) {
         for read in 0..self.sources.len() {
             let Some(source) = self.sources[read] else { continue };
+            let at = self.problem.reads[read];
+            if !round.news.concerns(at.reader, at.key) {
+                continue;
+            }
             for other in self.must_see(read, clocks, past) {
                 if other != source {
                     let edge = self.rule.events.version_order(other, source);
@@ -351,7 +373,7 @@ impl<'p> Known<'p> {
                 }
             }
             for other in self.not_seen(read, source, clocks) {
-                let edge = self.rule.events.anti_dependency(self.problem.reads[read].reader, other);
+                let edge = self.rule.events.anti_dependency(at.reader, other);
                 self.derived(edge, Why::NotSeen { read, other }, clocks, round);
             }
         }
@@ -361,9 +383,14 @@ impl<'p> Known<'p> {
     /// known to be older than the source, or not seen, has nothing more to say.
     fn derive_from_open_reads(&mut self, clocks: &Clocks, round: &mut Round) {
         let mut open = std::mem::take(&mut self.open_reads);
-        open.retain(|read| match self.sources[*read] {
-            Some(source) => !self.settle_read(*read, source, clocks, round),
-            None => true,
+        open.retain(|read| {
+            let at = self.problem.reads[*read];
+            match self.sources[*read] {
+                Some(source) if round.news.concerns(at.reader, at.key) => {
+                    !self.settle_read(*read, source, clocks, round)
+                }
+                _ => true,
+            }
         });
         self.open_reads = open;
     }
@@ -419,7 +446,9 @@ impl<'p> Known<'p> {
     /// Two writers of a key: if one's snapshot precedes the other's commit, then so does its commit the other's snapshot.
     fn derive_first_committers(&mut self, clocks: &Clocks, round: &mut Round) {
         let mut open = std::mem::take(&mut self.open_writes);
-        open.retain(|(key_idx, earlier)| !self.settle_write(*key_idx, *earlier, clocks, round));
+        open.retain(|(key_idx, earlier)| {
+            !round.news.concerns_key(*key_idx) || !self.settle_write(*key_idx, *earlier, clocks, round)
+        });
         self.open_writes = open;
     }
 
@@ -454,6 +483,7 @@ struct Round {
     /// The number of edges when the clocks were computed.
     after: u32,
     found: FxHashSet<(Node, Node)>,
+    news: News,
 }
 
 fn by_session(problem: &Problem<'_>, key: KeyId) -> Vec<Vec<TxnId>> {
@@ -463,32 +493,4 @@ fn by_session(problem: &Problem<'_>, key: KeyId) -> Vec<Vec<TxnId>> {
         .chunk_by(|a, b| problem.place_in_session(*a).0 == problem.place_in_session(*b).0)
         .map(<[_]>::to_vec)
         .collect()
-}
-
-/// Recorded times if there are any; else the order of the input, unless sessions were written down one after the
-/// other: then the place in the session, so that sessions run side by side.
-fn ranks(problem: &Problem<'_>, events: Events) -> Vec<i64> {
-    let history = problem.facts.history();
-    let session = |it: TxnId| problem.place_in_session(it).0;
-    let txns: Vec<TxnId> = problem.txns().collect();
-    let n_changes = txns.windows(2).filter(|it| session(it[0]) != session(it[1])).count();
-    let is_by_session = n_changes < problem.sessions.len();
-    let mut rank = vec![i64::MIN; events.n_nodes(problem.n_txns())];
-    for txn in txns {
-        let place = if is_by_session {
-            let (session, nth) = problem.place_in_session(txn);
-            (i64::from(nth) << 32) / i64::from(problem.sessions[session as usize].len() as u32)
-        } else {
-            i64::from(txn.raw())
-        };
-        let (begin, end) = if history.has_times() {
-            let begin = history.begin(txn).or(history.end(txn)).unwrap_or(i64::MAX);
-            (begin, history.end(txn).unwrap_or(begin))
-        } else {
-            (place, place)
-        };
-        rank[events.start(txn) as usize] = begin;
-        rank[events.commit(txn) as usize] = end;
-    }
-    rank
 }

@@ -6,7 +6,7 @@
 use crate::core_extraction::{Before, Conclusion, CoreExtraction};
 use crate::decision::Decision;
 use crate::graph::{KnownEdge, Why};
-use crate::known::{Known, Removal, Saturation, WhyNot};
+use crate::known::{Known, Saturation, WhyNot};
 use crate::problem::Problem;
 use crate::rule::{Node, Rule, Visibility};
 use crate::search::{Found, Solution, search};
@@ -26,15 +26,33 @@ pub(crate) fn decide_by_search(facts: &Facts<'_>, level: Level, budget: &Budget<
     let saturated = known.saturate(budget);
     budget.note(Note::Counted(Quantity::KnownEdges, known.graph.edges.len() as u64));
     budget.note(Note::Begins(Stage::Search));
-    let reasons = Reasons::new(&known);
-    Ok(match saturated? {
-        Saturation::Cycle(cycle) => Decision::Forbidden(reasons.core_of_edges(&cycle)),
-        Saturation::NoWriter(read) => Decision::Forbidden(reasons.core_of_source(read)),
-        Saturation::Stable(order) => match search(&known, order, budget)? {
-            Found::Order(solution) => Decision::Allowed(witness_of(&known, &solution)),
-            Found::Nothing(involved) => Decision::Forbidden(reasons.core_between(&involved)),
-        },
+    let saturated = saturated?;
+    if let Some(core) = core_of_contradiction(&known, &saturated) {
+        return Ok(Decision::Forbidden(core));
+    }
+    let Saturation::Stable(order) = saturated else { unreachable!("anything else is a contradiction") };
+    Ok(match search(&known, order, budget)? {
+        Found::Order(solution) => Decision::Allowed(witness_of(&known, &solution)),
+        Found::Nothing(involved) => Decision::Forbidden(Reasons::new(&known).core_between(&involved)),
     })
+}
+
+/// The transactions on which it rests that saturation has found a contradiction; none if it has not.
+pub(crate) fn core_of_contradiction(known: &Known<'_>, saturated: &Saturation) -> Option<Vec<TxnId>> {
+    let reasons = Reasons::new(known);
+    match saturated {
+        Saturation::Cycle(cycle) => Some(reasons.core_of_edges(cycle)),
+        Saturation::NoWriter(read) => Some(reasons.core_of_source(*read)),
+        Saturation::Stable(_) => None,
+    }
+}
+
+/// The transactions because of which saturation has left so few possible writers of reads.
+pub(crate) fn core_of_sources(known: &Known<'_>, reads: impl IntoIterator<Item = usize>) -> Vec<TxnId> {
+    let reasons = Reasons::new(known);
+    let mut core = CoreExtraction::default();
+    reads.into_iter().for_each(|it| reasons.follow_source(&mut core, it, Before::MAX));
+    reasons.finish(core)
 }
 
 fn witness_of(known: &Known<'_>, solution: &Solution) -> Witness {
@@ -123,8 +141,15 @@ impl<'k> Reasons<'k> {
             }
             Why::NotSeen { read, other } => {
                 self.follow_source(core, read, edge.after);
-                let source = self.known.sources[read].unwrap_or(TxnId::INITIAL);
-                self.newer(core, other, source, edge.after);
+                for writer in self.known.left_before(read, edge.after) {
+                    self.newer(core, other, writer, edge.after);
+                }
+            }
+            Why::BeforeWriters { read } => {
+                self.follow_source(core, read, edge.after);
+                for writer in self.known.left_before(read, edge.after) {
+                    self.path(core, (edge.from, events.commit(writer)), edge.after, |_| true);
+                }
             }
             Why::FirstCommitter { earlier, later } => {
                 self.path(core, (events.start(earlier), events.commit(later)), edge.after, |_| true);
@@ -137,8 +162,7 @@ impl<'k> Reasons<'k> {
         let events = self.known.rule.events;
         let reader = self.known.problem.reads[read].reader;
         core.name(self.known.problem.candidates(read).iter().copied());
-        let is_known = |it: &&Removal| it.read == read && it.after <= before;
-        for removal in self.known.removals.iter().filter(is_known) {
+        for removal in self.known.removals_of(read).filter(|it| it.after <= before) {
             match removal.why {
                 WhyNot::After => {
                     self.path(core, (events.start(reader), events.commit(removal.candidate)), removal.after, |_| true);

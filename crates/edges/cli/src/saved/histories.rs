@@ -2,15 +2,17 @@
 
 use super::{Levels, Outcome};
 use iso_evidence::{
-    Anomaly, Budget, Event, Refutation, Schedule, Source, Uncertified, Verdict, Witness, certify, certify_spec,
+    Anomaly, Budget, Event, Grounds, Refutation, Schedule, Source, Uncertified, Verdict, Witness, certify, certify_spec,
 };
 use iso_formats::{Format, ReadOptions, read_from};
-use iso_history::{Facts, History, KeyId, OpId, Standing, TxnId};
+use iso_history::{Facts, History, KeyId, OpId, Projection, Standing, TxnId};
 use iso_report::{
-    EventKind, Evidence, ExecutionRelation, RelationMembers, RelationShape, SpecWitness, Transaction, TxnRef, Value,
-    compare_transactions,
+    CoreNumbers, EventKind, Evidence, Excerpt, ExecutionRelation, RelationMembers, RelationShape, SpecWitness,
+    Transaction, TxnRef, Value, compare_transactions,
 };
 use iso_spec::{Evaluation, Execution, Prepared, Spec, Steps, holds, holds_with_session_order};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A second or so of the reference evaluator.
 const MAX_STEPS: u64 = 1 << 20;
@@ -78,6 +80,8 @@ pub(super) trait Claims {
     fn has_witness(&self, levels: Levels<'_>, witness: &SpecWitness, session_order: &[(String, String)]) -> Checked;
     /// The level forbids it, and that has these names.
     fn is_forbidden(&self, levels: Levels<'_>, name: &str, anomalies: &[String]) -> Checked;
+    /// The same of the core of an answer, by its derivation if it has one.
+    fn is_forbidden_core(&self, levels: Levels<'_>, name: &str, anomalies: &[String], core: &Excerpt) -> Checked;
     /// The text of the level forbids it.
     fn is_forbidden_by_text(&self, levels: Levels<'_>, name: &str, session_order: &[(String, String)]) -> Checked;
     /// The text of the level allows it.
@@ -158,30 +162,21 @@ impl Claims for History {
     }
 
     fn is_forbidden(&self, levels: Levels<'_>, name: &str, anomalies: &[String]) -> Checked {
-        let spec = levels.spec(name).map_err(Problem::Unchecked)?;
-        let facts = Facts::new(self);
-        let mut known = Vec::new();
-        for anomaly in anomalies {
-            match Anomaly::from_name(anomaly) {
-                Some(anomaly) => known.push(anomaly),
-                None => return wrong(format!("`{anomaly}` is no anomaly")),
-            }
-        }
+        forbidden(self, levels, name, anomalies, None)
+    }
+
+    fn is_forbidden_core(&self, levels: Levels<'_>, name: &str, anomalies: &[String], core: &Excerpt) -> Checked {
+        let Some(saved) = &core.derivation else { return self.is_forbidden(levels, name, anomalies) };
+        // A derivation has the numbers of the core as a history of its own.
         let txns: Vec<TxnId> = self.txns().filter(|it| !it.is_initial()).collect();
-        let refutation = Refutation {
-            anomalies: known,
-            ops: txns.iter().flat_map(|it| self.ops(*it)).collect(),
-            txns,
-            local: facts.local().first().copied(),
-            cycle: Vec::new(),
-            proof: None,
-            grounds: None,
-        };
-        let verdict = Verdict::Forbidden(refutation);
-        match levels.level(name) {
-            Some(level) => Ok(certify(self, level, &verdict)?),
-            None => Ok(certify_spec(&facts, spec, &verdict, &Budget::unlimited())?),
-        }
+        let own = Projection::new(&Facts::new(self), &txns, &BTreeSet::new()).history;
+        let numbers = CoreNumbers { history: &own, txns: listed(&own, &core.transactions)? };
+        let derived = saved.read(&numbers).map_err(Problem::Wrong).and_then(|derivation| {
+            let grounds = Some(Arc::new(Grounds::Derivation(derivation)));
+            forbidden(self, levels, name, anomalies, grounds)
+        });
+        // A small core needs no derivation, and what is true is certified.
+        derived.or_else(|problem| self.is_forbidden(levels, name, anomalies).map_err(|_| problem))
     }
 
     fn is_forbidden_by_text(&self, levels: Levels<'_>, name: &str, session_order: &[(String, String)]) -> Checked {
@@ -199,6 +194,49 @@ impl Claims for History {
             _ => Err(Problem::Unchecked(format!("it is too large to be decided by the text of {name}"))),
         }
     }
+}
+
+/// The level forbids a history on these grounds, and that has these names.
+fn forbidden(
+    history: &History,
+    levels: Levels<'_>,
+    name: &str,
+    anomalies: &[String],
+    grounds: Option<Arc<Grounds>>,
+) -> Checked {
+    let spec = levels.spec(name).map_err(Problem::Unchecked)?;
+    let facts = Facts::new(history);
+    let mut known = Vec::new();
+    for anomaly in anomalies {
+        match Anomaly::from_name(anomaly) {
+            Some(anomaly) => known.push(anomaly),
+            None => return wrong(format!("`{anomaly}` is no anomaly")),
+        }
+    }
+    let txns: Vec<TxnId> = history.txns().filter(|it| !it.is_initial()).collect();
+    let refutation = Refutation {
+        anomalies: known,
+        ops: txns.iter().flat_map(|it| history.ops(*it)).collect(),
+        txns,
+        local: facts.local().first().copied(),
+        cycle: Vec::new(),
+        proof: None,
+        grounds,
+    };
+    let verdict = Verdict::Forbidden(refutation);
+    match levels.level(name) {
+        Some(level) => Ok(certify(history, level, &verdict)?),
+        None => Ok(certify_spec(&facts, spec, &verdict, &Budget::unlimited())?),
+    }
+}
+
+/// The transactions of a history in the order in which a document lists them: sessions have theirs in the same order.
+fn listed(history: &History, transactions: &[Transaction]) -> Result<Vec<TxnId>, Problem> {
+    let mut left: BTreeMap<&str, std::slice::Iter<'_, TxnId>> =
+        history.sessions().map(|it| (history.session_name(it), history.session_txns(it).iter())).collect();
+    let next = |it: &Transaction| left.get_mut(it.session.as_str())?.next().copied();
+    let listed: Option<Vec<TxnId>> = transactions.iter().map(next).collect();
+    listed.map_or_else(|| wrong("the transactions are not those of the history"), Ok)
 }
 
 fn evaluated(history: &History, spec: &Spec, session_order: &[(String, String)]) -> Result<Evaluation, Problem> {

@@ -39,7 +39,7 @@ pub(super) struct Assembly<'k> {
 /// A fact whose turn comes after that of what it rests on.
 enum Turn {
     Ask(Fact),
-    Tell(Fact, Vec<Inference>),
+    Tell(Fact, Ground),
 }
 
 impl<'k> Assembly<'k> {
@@ -102,13 +102,20 @@ impl<'k> Assembly<'k> {
                     // What rests on itself is no reason.
                     asked.insert(fact).then_some(())?;
                     self.budget.check().ok()?;
-                    let Ground { premises, inferences } = self.reasons.ground(fact)?;
-                    turns.push(Turn::Tell(fact, inferences));
+                    let mut ground = self.reasons.ground(fact)?;
+                    let premises = std::mem::take(&mut ground.premises);
+                    turns.push(Turn::Tell(fact, ground));
                     turns.extend(premises.into_iter().map(Turn::Ask));
                 }
-                Turn::Tell(fact, inferences) => {
+                Turn::Tell(fact, ground) => {
                     self.known.insert(fact);
-                    self.tell(inferences);
+                    let first = self.inferences.len() as u32;
+                    self.tell(ground.inferences);
+                    if let Some((before, after)) = ground.so {
+                        let hints = (first..self.inferences.len() as u32).collect();
+                        let clause = vec![self.atoms.before(before, after)];
+                        self.inferences.push(Inference::Resolvent { clause, hints });
+                    }
                 }
             }
         }

@@ -32,6 +32,8 @@ pub(super) enum Fact {
 pub(super) struct Ground {
     pub(super) premises: Vec<Fact>,
     pub(super) inferences: Vec<Inference>,
+    /// That one event comes before the other, which follows from the inferences together, by cases.
+    pub(super) so: Option<(Event, Event)>,
 }
 
 impl Ground {
@@ -47,19 +49,11 @@ impl Ground {
 /// Why saturation knows what it knows.
 pub(super) struct Reasons<'k> {
     pub(super) known: &'k Known<'k>,
-    /// For each read, its removals: ranges of `by_read`.
-    starts: Vec<u32>,
-    by_read: Vec<u32>,
 }
 
 impl<'k> Reasons<'k> {
     pub(super) fn new(known: &'k Known<'k>) -> Self {
-        let mut by_read: Vec<u32> = (0..known.removals.len() as u32).collect();
-        by_read.sort_by_key(|it| known.removals[*it as usize].read);
-        let starts = (0..=known.problem.reads.len())
-            .map(|read| by_read.partition_point(|it| known.removals[*it as usize].read < read) as u32)
-            .collect();
-        Self { known, starts, by_read }
+        Self { known }
     }
 
     /// The literal that is true because of a fact; none of an edge that starts and ends at the same event.
@@ -94,14 +88,14 @@ impl<'k> Reasons<'k> {
             Fact::Source(read) => {
                 let premises = self.removals_of(read).map(|it| Fact::Removed(it as usize)).collect();
                 let sources = Axiom::Sources { read: self.known.problem.reads[read].op };
-                Some(Ground { premises, inferences: vec![Inference::Axiom(sources)] })
+                Some(Ground { premises, inferences: vec![Inference::Axiom(sources)], so: None })
             }
             Fact::Removed(removal) => self.removed(&self.known.removals[removal]),
         }
     }
 
     pub(super) fn removals_of(&self, read: usize) -> impl Iterator<Item = u32> {
-        self.by_read[self.starts[read] as usize..self.starts[read + 1] as usize].iter().copied()
+        self.known.removed[read].iter().copied()
     }
 
     pub(super) fn sees_everything(&self) -> bool {
@@ -120,6 +114,7 @@ impl<'k> Reasons<'k> {
             Why::ReadFrom { read } => self.read_from(read, edge.after, &mut ground)?,
             Why::MustBeOlder { read, other } => self.must_be_older(read, other, edge.after, &mut ground)?,
             Why::NotSeen { read, other } => self.not_seen(read, other, edge.after, &mut ground)?,
+            Why::BeforeWriters { read } => self.before_writers(read, edge, &mut ground),
             Why::FirstCommitter { earlier, later } => {
                 let (from, to) = (events.start(earlier), events.commit(later));
                 ground.premises.push(Fact::Path { from, to, before: edge.after });
@@ -229,9 +224,9 @@ impl<'k> Reasons<'k> {
 
     fn not_seen(&self, read: usize, other: TxnId, before: u32, ground: &mut Ground) -> Option<()> {
         let at = self.known.problem.reads[read];
-        let writer = self.known.sources[read]?;
-        ground.premises.extend(newer_than(at.key, writer, other, before));
         if !self.sees_everything() {
+            let writer = self.known.sources[read]?;
+            ground.premises.extend(newer_than(at.key, writer, other, before));
             let sight = vec![iso_evidence::Sight::Conflict(other, at.reader)];
             ground.premises.push(Fact::Source(read));
             ground.axiom(Axiom::Overwritten { read: at.op, writer, other, sight });
@@ -239,12 +234,33 @@ impl<'k> Reasons<'k> {
         }
         let (unless, premises) = self.unless(read, before);
         ground.premises.extend(premises);
-        if !writer.is_initial() {
-            let (older, newer, reader) = (other, writer, at.reader);
-            ground.axiom(Axiom::Between { older, newer, reader, so: Follows::AfterOlder });
+        for writer in self.known.left_before(read, before) {
+            ground.premises.extend(newer_than(at.key, writer, other, before));
+            if !writer.is_initial() {
+                let (older, newer, reader) = (other, writer, at.reader);
+                ground.axiom(Axiom::Between { older, newer, reader, so: Follows::AfterOlder });
+            }
         }
         ground.axiom(Axiom::Found { read: at.op, other, unless });
         Some(())
+    }
+
+    /// Whoever wrote what the read saw, this event comes before it.
+    fn before_writers(&self, read: usize, edge: &KnownEdge, ground: &mut Ground) {
+        let (events, at) = (self.known.rule.events, self.known.problem.reads[read]);
+        let (mut unless, premises) = self.unless(read, edge.after);
+        ground.premises.extend(premises);
+        let [first, last] = [edge.from, edge.to].map(|it| event(events, it));
+        for writer in self.known.left_before(read, edge.after) {
+            let commit = events.commit(writer);
+            if commit != edge.from {
+                ground.premises.push(Fact::Path { from: edge.from, to: commit, before: edge.after });
+                ground.acyclic(vec![first, Event::Commit(writer), last]);
+            }
+            unless.push((writer, Unless::IsBefore));
+        }
+        ground.axiom(Axiom::Found { read: at.op, other: TxnId::INITIAL, unless });
+        ground.so = Some((first, last));
     }
 
     /// A possible writer that is none, at levels below prefix consistency.

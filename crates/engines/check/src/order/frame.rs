@@ -1,6 +1,7 @@
 //! The history as the order engine sees it: whom each transaction must come after.
 
 use super::sources::Sources;
+use crate::known::Known;
 use crate::recovered::{RecoveredEdge, recovered_edges};
 use crate::rule::{Events, Rule, Visibility};
 use iso_history::{Facts, KeyId, OpId, Outcome, Standing, TxnId};
@@ -15,6 +16,8 @@ pub(crate) struct Frame<'f> {
     /// Version orders that list reads have shown, by later writer.
     pub(crate) recovered: Vec<RecoveredEdge>,
     pub(super) sources: Sources,
+    /// What the sources rest on, if saturation found them.
+    pub(super) known: Option<&'f Known<'f>>,
 }
 
 impl<'f> Frame<'f> {
@@ -30,7 +33,13 @@ impl<'f> Frame<'f> {
         }
         let mut recovered = recovered_edges(facts);
         recovered.sort_unstable();
-        Self { facts, rule, previous, recovered, sources: Sources::new(facts) }
+        Self { facts, rule, previous, recovered, sources: Sources::new(facts), known: None }
+    }
+
+    /// The same with the writers that saturation has left.
+    pub(super) fn settled_by(&self, known: &'f Known<'f>) -> Frame<'f> {
+        let (previous, recovered) = (self.previous.clone(), self.recovered.clone());
+        Frame { previous, recovered, sources: Sources::of_known(known), known: Some(known), ..*self }
     }
 
     /// The number of transactions, those that do not count included.

@@ -164,10 +164,7 @@ impl<'f> Graph<'f> {
 
     /// The commits in the current order.
     pub(super) fn commits_of(&self, order: &[Node]) -> Vec<TxnId> {
-        let events = self.frame.rule.events;
-        let n_events = events.n_nodes(self.frame.n_txns()) as Node;
-        let is_commit = |it: &&Node| **it < n_events && **it == events.commit(events.txn(**it));
-        order.iter().filter(is_commit).map(|it| events.txn(*it)).filter(|it| self.counts(*it)).collect()
+        commits_of(self.frame, order)
     }
 
     /// For each transaction the number of commits before its snapshot.
@@ -191,7 +188,7 @@ impl<'f> Graph<'f> {
     }
 
     fn counts(&self, txn: TxnId) -> bool {
-        !txn.is_initial() && self.frame.facts.standing(txn) != iso_history::Standing::Out
+        counts(self.frame, txn)
     }
 
     /// Does the current order keep one edge of the choice?
@@ -305,14 +302,16 @@ impl<'f> Graph<'f> {
     }
 
     fn finish(&self, mut core: CoreExtraction) -> Vec<TxnId> {
+        let mut settled = Vec::new();
         core.run(|core, conclusion, before| match conclusion {
             Conclusion::Edge(derived_idx) => {
                 let Derived { choice, path, .. } = &self.derived[derived_idx as usize];
                 name_choice(core, *choice);
                 self.follow_edges(core, &self.paths[path.start as usize..path.end as usize]);
             }
-            Conclusion::Source(read) => sources::reasons(self.frame, core, read as usize, before),
+            Conclusion::Source(read) => sources::reasons(self.frame, core, &mut settled, read as usize, before),
         });
+        sources::name_settled(self.frame, &mut core, &settled);
         core.txns()
     }
 
@@ -349,6 +348,18 @@ impl<'f> Graph<'f> {
             core.name(edge.who_shows(frame.facts));
         }
     }
+}
+
+/// The commits of those that count, in the order of these nodes.
+pub(super) fn commits_of(frame: &Frame<'_>, order: &[Node]) -> Vec<TxnId> {
+    let events = frame.rule.events;
+    let n_events = events.n_nodes(frame.n_txns()) as Node;
+    let is_commit = |it: &&Node| **it < n_events && **it == events.commit(events.txn(**it));
+    order.iter().filter(is_commit).map(|it| events.txn(*it)).filter(|it| counts(frame, *it)).collect()
+}
+
+fn counts(frame: &Frame<'_>, txn: TxnId) -> bool {
+    !txn.is_initial() && frame.facts.standing(txn) != iso_history::Standing::Out
 }
 
 fn name_choice(core: &mut CoreExtraction, choice: Choice) {

@@ -12,6 +12,7 @@ mod anneal;
 mod exchange;
 mod frame;
 mod graph;
+mod near;
 mod open;
 mod parallel;
 mod place;

@@ -8,14 +8,19 @@
 
 use super::anneal::{Board, Heat, anneal};
 use super::frame::Frame;
+use super::graph::commits_of;
+use super::near::allowed_near;
 use super::place::{Placement, place};
 use super::repair::{Repair, Repaired};
 use super::{decide_by_order, decision_of, start};
 use crate::decision::{Decision, within};
 use crate::forward::{self, Aim, Nearness, Program, Run, Taste};
+use crate::known::{Known, Saturation};
+use crate::problem::Problem;
 use crate::rule::{Events, Rule};
+use crate::simple::core_of_contradiction;
 use crate::witness::with_snapshots;
-use iso_evidence::{Budget, StopReason};
+use iso_evidence::{Budget, Note, Stage, StopReason};
 use iso_history::TxnId;
 
 /// What the ways may take in one turn.
@@ -38,6 +43,15 @@ const TURNS: [Turn; 6] = [
     Turn { n_steps: 32_000, n_rounds: 60_000, width: 16_384 },
 ];
 
+/// Saturation looks at no more counters, one for each transaction and session.
+const MAX_COUNTERS: usize = 1 << 21;
+
+/// Of more transactions, it takes long to say which ones a contradiction rests on.
+const MANY_TXNS: usize = 400;
+
+/// So many turns are worth it where something was assumed.
+const N_TRIED: usize = 1;
+
 /// Of so many transactions, one that misfits is little.
 const FEW_MISFITS: usize = 20;
 
@@ -53,6 +67,87 @@ const SLACKS: [i64; 3] = [0, 2, 16];
 
 /// Decides a history in which values leave open who was read.
 pub(super) fn decide_open(
+    frame: &Frame<'_>,
+    commits: Vec<TxnId>,
+    placement: Placement,
+    budget: &Budget<'_>,
+) -> Result<Option<Decision>, StopReason> {
+    if frame.n_txns().saturating_mul(frame.facts.history().n_sessions()) > MAX_COUNTERS {
+        return take_turns(frame, commits, placement, budget);
+    }
+    // What was recorded with times is nearly right, and found at once if it is allowed.
+    let (mut commits, mut placement) = (commits, placement);
+    if frame.facts.history().has_real_time() {
+        let mut ways = Ways { frame, program: Program::new(frame), slacks: slacks(frame), commits, placement };
+        if let Some(decision) = ways.keep_near(TURNS[0], budget)? {
+            return Ok(Some(decision));
+        }
+        (commits, placement) = (ways.commits, ways.placement);
+    }
+    debug_assert!(!placement.misfits.is_empty(), "an order in which everything fits is an answer");
+    budget.note(Note::Begins(Stage::Sources));
+    let problem = Problem::new(frame.facts, frame.rule.read_detail());
+    let mut known = Known::new(&problem, frame.rule);
+    let saturated = known.saturate_by_cases(budget)?;
+    budget.note(Note::Begins(Stage::Order));
+    if !matches!(saturated, Saturation::Stable(_)) {
+        // Whoever wants to know which of many transactions matter derives it; others only ask whether it is allowed.
+        let core = if commits.len() > MANY_TXNS {
+            Some(frame.facts.txns().collect())
+        } else {
+            core_of_contradiction(&known, &saturated)
+        };
+        return Ok(core.map(Decision::Forbidden));
+    }
+    let settled = frame.settled_by(&known);
+    match best_order(&settled, commits, &saturated) {
+        Some((commits, placement)) if placement.misfits.is_empty() => {
+            Ok(decision_of(&settled, Repaired::Order(commits, placement)))
+        }
+        Some((commits, placement)) => match allowed_near(&settled, &commits, budget)? {
+            Some(decision) => Ok(Some(decision)),
+            None => take_turns(&settled, commits, placement, budget),
+        },
+        None => Ok(None),
+    }
+}
+
+/// The better one of an order and that of saturation, as far as these writers let it be.
+pub(super) fn best_order(
+    frame: &Frame<'_>,
+    commits: Vec<TxnId>,
+    saturated: &Saturation,
+) -> Option<(Vec<TxnId>, Placement)> {
+    let mut orders = vec![commits];
+    if let Saturation::Stable(nodes) = saturated {
+        orders.push(commits_of(frame, nodes));
+    }
+    let placed = orders.iter().filter_map(|it| {
+        let commits = start::repair_order(frame, it).ok()?;
+        let placement = place(frame, &commits);
+        Some((commits, placement))
+    });
+    placed.min_by_key(|it| it.1.misfits.len())
+}
+
+/// A few turns of each way, which find an order if these writers leave little to choose.
+pub(super) fn try_turns(
+    frame: &Frame<'_>,
+    commits: Vec<TxnId>,
+    placement: Placement,
+    budget: &Budget<'_>,
+) -> Result<Option<Decision>, StopReason> {
+    let mut ways = Ways { frame, program: Program::new(frame), slacks: slacks(frame), commits, placement };
+    for turn in &TURNS[..N_TRIED] {
+        if let Some(decision) = ways.take_turn(*turn, budget)? {
+            return Ok(Some(decision));
+        }
+    }
+    Ok(None)
+}
+
+/// Each way in its turn, with more from turn to turn.
+fn take_turns(
     frame: &Frame<'_>,
     commits: Vec<TxnId>,
     placement: Placement,
@@ -78,6 +173,14 @@ struct Ways<'f> {
 
 impl Ways<'_> {
     fn take_turn(&mut self, turn: Turn, budget: &Budget<'_>) -> Result<Option<Decision>, StopReason> {
+        match self.keep_near(turn, budget)? {
+            Some(decision) => Ok(Some(decision)),
+            None => self.anneal(turn, budget),
+        }
+    }
+
+    /// The ways that stay near the best order so far, or near recorded times.
+    fn keep_near(&mut self, turn: Turn, budget: &Budget<'_>) -> Result<Option<Decision>, StopReason> {
         let repaired = within(turn.n_steps, budget, |budget| self.repair(budget))?;
         if let Some(decision) = repaired.and_then(|it| decision_of(self.frame, it)) {
             return Ok(Some(decision));
@@ -85,10 +188,7 @@ impl Ways<'_> {
         if let Some(decision) = self.run_forward(turn, budget)? {
             return Ok(Some(decision));
         }
-        if let Some(decision) = self.assume_more(turn, budget)? {
-            return Ok(Some(decision));
-        }
-        self.anneal(turn, budget)
+        self.assume_more(turn, budget)
     }
 
     fn repair(&self, budget: &Budget<'_>) -> Result<Repaired, StopReason> {

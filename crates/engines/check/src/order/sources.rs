@@ -10,7 +10,9 @@
 use super::frame::Frame;
 use super::start;
 use crate::core_extraction::{Before, Conclusion, CoreExtraction};
+use crate::known::Known;
 use crate::rule::Events;
+use crate::simple::core_of_sources;
 use iso_evidence::{Budget, StopReason};
 use iso_history::{Facts, KeyId, TxnId};
 use std::collections::BTreeSet;
@@ -68,6 +70,21 @@ impl Sources {
         sources
     }
 
+    /// What saturation has left.
+    pub(super) fn of_known(known: &Known<'_>) -> Self {
+        let mut sources = Self::default();
+        for (read, settled) in (0..).zip(&known.problem.read_of_fact) {
+            let settled = *settled as usize;
+            sources.known.push(known.sources[settled].map_or(OPEN, TxnId::raw));
+            if known.sources[settled].is_none() {
+                let start = sources.left.len() as u32;
+                sources.left.extend(known.remaining[settled].iter().copied());
+                sources.open.push((read, start..sources.left.len() as u32));
+            }
+        }
+        sources
+    }
+
     #[inline]
     pub(super) fn of(&self, facts: &Facts<'_>, read: usize) -> Option<TxnId> {
         match self.known.get(read) {
@@ -84,6 +101,11 @@ impl Sources {
     /// Are there reads whose source is not known?
     pub(super) fn is_open(&self) -> bool {
         !self.open.is_empty()
+    }
+
+    /// How many reads have a source that is not known.
+    pub(super) fn n_open(&self) -> usize {
+        self.open.len()
     }
 
     fn removals_of(&self, read: usize) -> &[Removal] {
@@ -183,16 +205,33 @@ pub(super) fn core_of_reads(frame: &Frame<'_>, reads: impl IntoIterator<Item = u
     for read in reads {
         core.follow(Conclusion::Source(read), Before::MAX);
     }
+    let mut settled = Vec::new();
     core.run(|core, conclusion, before| match conclusion {
-        Conclusion::Source(read) => reasons(frame, core, read as usize, before),
+        Conclusion::Source(read) => reasons(frame, core, &mut settled, read as usize, before),
         Conclusion::Edge(_) => unreachable!("sources rest on sources only"),
     });
+    name_settled(frame, &mut core, &settled);
     core.named()
 }
 
+/// Names everybody because of whom saturation has left these writers of reads.
+pub(super) fn name_settled(frame: &Frame<'_>, core: &mut CoreExtraction, reads: &[usize]) {
+    if let Some(known) = frame.known {
+        let reads = reads.iter().map(|it| known.problem.read_of_fact[*it] as usize);
+        core.name(core_of_sources(known, reads));
+    }
+}
+
 /// Why a read has the source that it has: whoever may have written it, and why they did not, as far as that was found
-/// out before a round.
-pub(super) fn reasons(frame: &Frame<'_>, core: &mut CoreExtraction, read: usize, before: Before) {
+/// out before a round. What saturation knows about it is asked later, of all such reads together.
+pub(super) fn reasons(
+    frame: &Frame<'_>,
+    core: &mut CoreExtraction,
+    settled: &mut Vec<usize>,
+    read: usize,
+    before: Before,
+) {
+    settled.push(read);
     let reader = frame.reader(read);
     core.name([reader]);
     core.name(frame.facts.candidates(read).iter().copied());
