@@ -51,6 +51,27 @@ fn verdicts_of_check_are_certified_again() {
 }
 
 #[test]
+fn a_core_with_several_possible_writers_is_saved_with_its_derivation() {
+    let folder = Folder::new();
+    folder.write(
+        "two.history",
+        "init x=0 y=0 z=0\ns1: { w(x,2) } { r(y,0) w(x,1) }\ns2: { w(y,1) } { r(x,2) w(x,6) } { w(z,2) }\n\
+         s7: { r(z,2) } { w(x,2) }\n",
+    );
+    let document = saved(&folder, &["check", "two.history", "--level", "si"]);
+    let derivation = &document["levels"][0]["evidence"]["derivation"];
+    let steps = derivation["steps"].as_array().unwrap();
+    assert!(steps.iter().any(|it| it.as_str().unwrap().starts_with("acyclic ")), "{derivation}");
+    certify(&folder, &document).ends(0).tells("si forbids the core");
+    // Derivations are not believed, and this core is small enough to be decided without.
+    let mut other = document.clone();
+    reverse(&mut other["levels"][0]["evidence"]["derivation"]["steps"]);
+    certify(&folder, &other).ends(0);
+    other["levels"][0]["level"] = json!("rc");
+    certify(&folder, &other).ends(1).tells("refused");
+}
+
+#[test]
 fn separating_histories_are_certified_again() {
     let folder = Folder::new();
     for (allowed, forbidden) in

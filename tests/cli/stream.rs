@@ -99,11 +99,12 @@ fn a_recording_that_breaks_its_promise_is_refused() {
     let mut lines = "{\"isoscope\":1,\"initial\":0,\"recording\":\"unique\"}\n".to_owned();
     lines += &(line(1, "[\"w\",\"x\",1]", 1) + &line(1, "[\"w\",\"x\",2]", 2));
     for time in 3..60 {
-        lines += &line(1 + (time % 2) as u32, &format!("[\"w\",\"y\",{time}]"), time);
+        lines += &line(1 + u32::from(time % 2 == 1), &format!("[\"w\",\"y\",{time}]"), time);
     }
     // What it read is gone by then.
     let stale = line(2, "[\"r\",\"x\",1]", 60);
-    let more: String = (61..120).map(|it| line(1 + (it % 2) as u32, &format!("[\"w\",\"y\",{it}]"), it)).collect();
+    let more: String =
+        (61..120).map(|it| line(1 + u32::from(it % 2 == 1), &format!("[\"w\",\"y\",{it}]"), it)).collect();
     let end = "{\"recording\":\"complete\"}\n";
     let check = ["check", "--stream", "h.jsonl", "--level", "sser,rc", "--window", "4"];
     folder.write("h.jsonl", lines.clone() + &stale + &more + end);
