@@ -245,6 +245,51 @@ fn transactions_begin_and_fail_as_without_serving() {
     assert!(!lines.lines().any(|it| it.contains("t/1\"") && it.contains("commit")), "{lines}");
 }
 
+/// Requests that are sent before the answers to earlier ones have come, the begin of a transaction and an error among them.
+const PIPELINES: &str = "
+import psycopg
+with psycopg.connect('', autocommit=True) as connection:
+    connection.execute('CREATE TABLE p (id int PRIMARY KEY, n int)')
+    with connection.pipeline():
+        connection.execute('BEGIN', prepare=True)
+        connection.execute('INSERT INTO p VALUES (%s, %s)', (1, 1))
+        found = connection.execute('SELECT n FROM p WHERE id = %s', (1,))
+        connection.execute('COMMIT', prepare=True)
+        print(found.fetchall(), found.description[0].name)
+    try:
+        with connection.pipeline():
+            connection.execute('BEGIN')
+            connection.execute('INSERT INTO p VALUES (%s, %s)', (2, 2))
+            connection.execute('SELECT n / 0 FROM p WHERE id = %s', (2,))
+            connection.execute('COMMIT')
+    except psycopg.Error as error:
+        print(error.sqlstate)
+    connection.rollback()
+    for nth in range(7):
+        with connection.transaction():
+            connection.execute('UPDATE p SET n = n + 1 WHERE id = %s', (1,), prepare=True)
+            try:
+                with connection.transaction():
+                    connection.execute('INSERT INTO p VALUES (%s, %s)', (1, nth), prepare=True)
+            except psycopg.errors.UniqueViolation:
+                pass
+    print(connection.execute('SELECT * FROM p ORDER BY id').fetchall())
+";
+
+#[test]
+fn pipelines_of_psycopg_are_answered_as_without_serving() {
+    let Some(server) = server().filter(|_| has_psycopg()) else { return };
+    let stage = Stage::new(ServeSetup { policy: Policy::Latest, ..setup(Level::Serializable, ACCOUNTS) });
+    let heard = |port: u16| said(client(PYTHON, port, &["-c", PIPELINES]));
+    let (direct, served) = (heard(server.port()), heard(stage.port()));
+    assert_eq!(served, direct);
+    assert!(direct.contains("22012") && direct.contains("[(1, 8)]"), "{direct}");
+    let (served, _, history) = stage.end();
+    assert_eq!(served.failure, None);
+    let answer = decide(&history, Level::Serializable, &Budget::unlimited());
+    assert!(matches!(answer, Answer::Allowed(_)), "{answer:?}");
+}
+
 /// What psql says, and what it hears, with the newest versions.
 const CASES: &[(&str, &str)] = &[
     ("SELECT 1; SELECT 2", "1\n2"),
