@@ -264,7 +264,7 @@ impl<'h> Builder<'h> {
         if !is_small(self.history) {
             return Vec::new();
         }
-        let source = |it: &iso_evidence::Source| {
+        let source = |it: iso_evidence::Source| {
             let reader = self.history.txn_of(it.read);
             let op = self.history.ops(reader).position(|op| op == it.read)?;
             Some(ReadSource { transaction: self.history.label(reader), op, writer: txn_ref(self.history, it.writer) })

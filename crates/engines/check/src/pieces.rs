@@ -11,6 +11,7 @@ use iso_evidence::{Budget, Edge, Event, Reason, Schedule, Source, StopReason, Wi
 use iso_history::{Facts, History, KeyId, OpId, PieceKind, Pieces, Projection, Snapshots, Standing, TxnId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// More choices of who committed are not tried.
 const MAX_OPTIONAL: usize = 8;
@@ -117,7 +118,7 @@ fn witness_in_whole(pieces: &Pieces, witness: &Witness) -> Witness {
         Schedule::Order(order) => Schedule::Pieces(order.iter().map(piece).collect()),
         other => other.clone(),
     };
-    let source = |it: &Source| {
+    let source = |it: Source| {
         let read = pieces.ops[it.read.index()]?;
         Some(Source { read, writer: pieces.txns[it.writer.index()] })
     };
@@ -125,7 +126,7 @@ fn witness_in_whole(pieces: &Pieces, witness: &Witness) -> Witness {
     // A read that locks is there twice.
     sources.sort_unstable();
     sources.dedup();
-    Witness { schedule, sources: sources.into() }
+    Witness { schedule, sources: Arc::new(sources.into_iter().collect()) }
 }
 
 /// A serial execution, in pieces: those of each transaction one right after the other.

@@ -30,7 +30,7 @@ use crate::recovered::{RecoveredEdge, recovered_edges};
 use crate::rule::Events;
 use crate::witness;
 use cycle::core_of_cycle;
-use iso_evidence::{Budget, Note, Quantity, Source, Stage, StopReason};
+use iso_evidence::{Budget, Note, Quantity, Sources, Stage, StopReason};
 use iso_history::{Facts, Standing, TxnId};
 use iso_spec::Level;
 use links::{Edges, Links};
@@ -48,7 +48,7 @@ pub(crate) fn decide_settled(
     let sources = if level == Level::ReadUncommitted { Some(Arc::default()) } else { facts.sources() };
     let (Some(sources), Some(recovered)) = (sources, recovered(facts)) else { return Ok(None) };
     budget.check()?;
-    let links = Links::new(facts, &sources, &recovered);
+    let links = Links::new(facts, sources.writers(), &recovered);
     budget.note(Note::Begins(Stage::Order));
     budget.note(Note::Counted(Quantity::KnownEdges, (sources.len() + recovered.len() + facts.txns().count()) as u64));
     let order = match links.order(budget)? {
@@ -211,7 +211,7 @@ fn places(facts: &Facts<'_>, order: &[TxnId]) -> Vec<u32> {
     place
 }
 
-fn allowed(order: &[TxnId], sources: Arc<Vec<Source>>) -> Decision {
+fn allowed(order: &[TxnId], sources: Arc<Sources>) -> Decision {
     let nodes = order.iter().map(|it| Events::One.commit(*it));
     Decision::Allowed(witness::witness(Events::One, nodes, sources))
 }

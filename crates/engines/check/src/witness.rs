@@ -2,13 +2,13 @@
 
 use crate::pieces::in_pieces;
 use crate::rule::{Events, Node};
-use iso_evidence::{Event, Schedule, Source, Witness};
+use iso_evidence::{Event, Schedule, Source, Sources, Witness};
 use iso_history::{Facts, Outcome, Snapshots, TxnId};
 use iso_spec::Level;
 use std::sync::Arc;
 
 /// The schedule of events in this order, with these sources. The initial transaction has no place in it.
-pub(crate) fn witness(events: Events, nodes: impl Iterator<Item = Node>, sources: Arc<Vec<Source>>) -> Witness {
+pub(crate) fn witness(events: Events, nodes: impl Iterator<Item = Node>, sources: Arc<Sources>) -> Witness {
     let nodes = nodes.filter(|it| !events.txn(*it).is_initial());
     let schedule = if events == Events::One {
         Schedule::Order(nodes.map(|it| events.txn(it)).collect())
@@ -23,8 +23,8 @@ pub(crate) fn witness(events: Events, nodes: impl Iterator<Item = Node>, sources
 }
 
 /// Whom each external read saw, as far as `source_of` knows it of the position in [`Facts::reads`].
-pub(crate) fn sources(facts: &Facts<'_>, source_of: impl Fn(usize) -> Option<TxnId>) -> Arc<Vec<Source>> {
-    let mut sources = Vec::with_capacity(facts.n_reads());
+pub(crate) fn sources(facts: &Facts<'_>, source_of: impl Fn(usize) -> Option<TxnId>) -> Arc<Sources> {
+    let mut sources = Sources::default();
     for read_idx in 0..facts.n_reads() {
         sources.extend(source_of(read_idx).map(|writer| Source { read: facts.read_op(read_idx), writer }));
     }

@@ -135,8 +135,7 @@ impl Trace {
         let id = self.ids[idx];
         let mut reads = Vec::new();
         for read in &facts.reads()[facts.reads_of(id)] {
-            let known = witness.sources.binary_search_by_key(&read.op, |it| it.read);
-            let writer = known.map(|at| witness.sources[at].writer).map_err(|_| Refused::NoSource(read.op))?;
+            let writer = witness.sources.writer_of(read.op).ok_or(Refused::NoSource(read.op))?;
             let source = if writer.is_initial() { Some(INITIAL) } else { numbers[writer.index()] };
             let source = source.ok_or(Refused::NoSource(read.op))?;
             if source != INITIAL && source as usize >= idx {

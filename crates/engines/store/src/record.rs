@@ -300,7 +300,10 @@ impl Record {
             }
             _ => Schedule::Order(txns.collect()),
         };
-        Witness { schedule, sources: self.sources_of(past, |it| it == Outcome::Committed).into() }
+        Witness {
+            schedule,
+            sources: Arc::new(self.sources_of(past, |it| it == Outcome::Committed).into_iter().collect()),
+        }
     }
 
     /// Moments and commits in the order of the log. Who neither locks nor writes commits right after its last moment.

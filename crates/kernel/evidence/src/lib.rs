@@ -21,4 +21,4 @@ pub use implication::{
     ResolvedFrom, Says, Term, Theory, certify_implication, written_formula, written_relation,
 };
 pub use proof::{Assumption, Case, Contradiction, Proof, Step};
-pub use verdict::{Edge, Event, Reason, Refutation, Schedule, Source, StopReason, Verdict, Witness};
+pub use verdict::{Edge, Event, Reason, Refutation, Schedule, Source, Sources, StopReason, Verdict, Witness};

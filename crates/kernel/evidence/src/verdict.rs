@@ -1,8 +1,8 @@
 //! The contract of every engine: an answer with what proves it.
 
 use crate::{Anomaly, Grounds, Proof};
-pub use iso_history::Source;
 use iso_history::{KeyId, LocalAnomaly, OpId, PieceKind, TxnId};
+pub use iso_history::{Source, Sources};
 use iso_spec::Execution;
 use std::fmt;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct Witness {
     pub schedule: Schedule,
     /// For each external read of those transactions, whose write it saw; ascending by read. Witnesses of several levels
     /// often share them.
-    pub sources: Arc<Vec<Source>>,
+    pub sources: Arc<Sources>,
 }
 
 /// An order in which transactions took place.

@@ -4,9 +4,10 @@
 mod common;
 
 use common::{Random, Shape, each_history, history, show};
-use iso_evidence::{Event, Schedule, Source, Verdict, Witness, certify};
+use iso_evidence::{Event, Schedule, Source, Sources, Verdict, Witness, certify};
 use iso_history::{Facts, History, LocalAnomaly, Op, OpId, Outcome, Standing, TxnId};
 use iso_spec::{Catalogue, Evaluation, Execution, Level, Spec, Steps, evaluate, holds};
+use std::sync::Arc;
 
 fn of(level: Level) -> &'static Spec {
     Catalogue::builtin().of(level)
@@ -24,6 +25,10 @@ fn conflict(facts: &Facts<'_>, left: TxnId, right: TxnId) -> bool {
     left != right && facts.history().keys().any(|it| facts.writes(left, it) && facts.writes(right, it))
 }
 
+fn shared(sources: Vec<Source>) -> Arc<Sources> {
+    Arc::new(sources.into_iter().collect())
+}
+
 /// The witness that an execution found by the evaluator stands for.
 fn witness_of(facts: &Facts<'_>, level: Level, execution: &Execution) -> Witness {
     let order =
@@ -36,7 +41,7 @@ fn witness_of(facts: &Facts<'_>, level: Level, execution: &Execution) -> Witness
     } else {
         Schedule::Order(order)
     };
-    Witness { schedule, sources: sources.into() }
+    Witness { schedule, sources: shared(sources) }
 }
 
 /// Read uncommitted: some order that has session order and all version orders in it. Whoever read from a transaction of
@@ -88,7 +93,7 @@ fn events_of(facts: &Facts<'_>, level: Level, execution: &Execution, order: &[Tx
 /// Is a witness right, by the text of the level? Everything that the witness leaves open is derived here.
 fn is_right(facts: &Facts<'_>, level: Level, witness: &Witness) -> bool {
     match &witness.schedule {
-        Schedule::Order(order) => is_right_order(facts, level, order, &witness.sources),
+        Schedule::Order(order) => is_right_order(facts, level, order, &witness.sources.iter().collect::<Vec<_>>()),
         Schedule::Events(events) => is_right_events(facts, level, events),
         Schedule::Pieces(_) | Schedule::Execution(_) => false,
     }
@@ -247,13 +252,15 @@ fn mutate_witness(history: &History, right: &Witness) -> Vec<Witness> {
             mutated.extend(mutate(order, &others).into_iter().map(|it| with(Schedule::Order(it))));
             for (idx, source) in right.sources.iter().enumerate() {
                 for writer in everybody.iter().copied().filter(|it| *it != source.writer) {
-                    let mut sources = right.sources.to_vec();
+                    let mut sources: Vec<Source> = right.sources.iter().collect();
                     sources[idx].writer = writer;
-                    mutated.push(Witness { sources: sources.into(), ..right.clone() });
+                    mutated.push(Witness { sources: shared(sources), ..right.clone() });
                 }
             }
             mutated.extend(
-                mutate(&right.sources, &[]).into_iter().map(|it| Witness { sources: it.into(), ..right.clone() }),
+                mutate(&right.sources.iter().collect::<Vec<_>>(), &[])
+                    .into_iter()
+                    .map(|it| Witness { sources: shared(it), ..right.clone() }),
             );
         }
         Schedule::Events(events) => {
@@ -307,7 +314,7 @@ fn is_comparable(facts: &Facts<'_>, level: Level, witness: &Witness) -> bool {
         Schedule::Pieces(_) | Schedule::Execution(_) => false,
     };
     let has_indeterminate = history.txns().any(|it| history.outcome(it) == Outcome::Indeterminate);
-    let is_sorted = witness.sources.is_sorted_by(|a, b| a.read < b.read);
+    let is_sorted = witness.sources.iter().is_sorted_by(|a, b| a.read < b.read);
     !has_out && is_sorted && !(level == Level::ReadUncommitted && has_indeterminate)
 }
 
@@ -365,8 +372,7 @@ fn the_same_on_small_histories_with_unique_values() {
 fn no_schedule_of_a_forbidden_history_is_accepted() {
     let history = history("a: r(x,0) w(x,1)\n b: r(x,0) w(x,2)");
     let [a, b] = [1, 2].map(TxnId::from_index);
-    let witness =
-        |order: [TxnId; 2]| Witness { schedule: Schedule::Order(order.to_vec()), sources: std::sync::Arc::default() };
+    let witness = |order: [TxnId; 2]| Witness { schedule: Schedule::Order(order.to_vec()), sources: Arc::default() };
     assert!(!accepts(&history, Level::Serializable, &witness([a, b])));
     assert!(!accepts(&history, Level::Serializable, &witness([b, a])));
     assert!(!accepts(&history, Level::SnapshotIsolation, &witness([a, b])));
@@ -376,7 +382,7 @@ fn no_schedule_of_a_forbidden_history_is_accepted() {
 fn a_list_with_the_elements_of_one_transaction_turned_around_never_was() {
     let history = history("a: l(x,1) l(x,2)\n b: l(x)2.1");
     let order = [1, 2].map(TxnId::from_index).to_vec();
-    let witness = Witness { schedule: Schedule::Order(order), sources: std::sync::Arc::default() };
+    let witness = Witness { schedule: Schedule::Order(order), sources: Arc::default() };
     assert!(!accepts(&history, Level::ReadUncommitted, &witness));
     let answer = evaluate(&Facts::new(&history), of(Level::ReadUncommitted), &mut Steps::unlimited());
     assert_eq!(answer.is_allowed(), Some(false));
@@ -398,7 +404,7 @@ fn an_order_of_transactions_is_no_witness_of_a_level_with_snapshots() {
     let facts = Facts::new(&history);
     let source = |it: &iso_history::ExternalRead| Source { read: it.op, writer: TxnId::INITIAL };
     let sources: Vec<Source> = facts.reads().iter().map(source).collect();
-    let witness = Witness { schedule: Schedule::Order(history.txns().collect()), sources: sources.into() };
+    let witness = Witness { schedule: Schedule::Order(history.txns().collect()), sources: shared(sources) };
     for level in Level::ALL.into_iter().filter(|it| it.implies(Level::PrefixConsistency)) {
         assert!(!accepts(&history, level, &witness), "{level}");
     }

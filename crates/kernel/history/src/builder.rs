@@ -4,6 +4,7 @@ use crate::names::Interner;
 use crate::naming::{KeyNaming, ValueNaming};
 use crate::omissions::Table;
 use crate::statements::ScanEntry;
+use crate::touch::Touch;
 use crate::{
     Access, Datum, Extent, History, KeyId, Locking, Name, Outcome, Place, PlaceUnit, Predicate, SessionId, Statement,
     TxnId, ValueId,
@@ -114,7 +115,8 @@ impl HistoryBuilder {
         let history = &mut builder.history;
         history.txn_op_starts.extend([0, 0]);
         history.list_starts.push(0);
-        history.txn_session.push(u32::MAX);
+        // The initial transaction has no session; its entry is not looked at.
+        history.txn_session.push(0);
         history.txn_nth.push(0);
         history.txn_outcome.push(Outcome::Committed);
         history.txn_at.push(0);
@@ -198,7 +200,7 @@ impl HistoryBuilder {
     pub fn begin(&mut self, session: SessionId, place: Place) {
         assert!(!self.open, "the transaction before was not ended");
         self.open = true;
-        self.history.txn_session.push(session.raw());
+        self.history.txn_session.push_number(session.index());
         if self.history.txn_source.last().map_or(0, |it| it.1) != place.source {
             let txn = TxnId::from_index(self.history.txn_at.len());
             self.history.txn_source.push((txn, place.source));
@@ -245,7 +247,7 @@ impl HistoryBuilder {
             self.open && self.statement.is_none(),
             "a statement is part of a transaction, and of no other statement"
         );
-        self.statement = Some(self.history.op_key.len() as u32);
+        self.statement = Some(self.history.op_touch.len() as u32);
     }
 
     /// Is a statement open?
@@ -256,19 +258,19 @@ impl HistoryBuilder {
     /// Ends the open statement.
     pub fn end_statement(&mut self, locking: Locking) {
         let start = self.statement.take().expect("a statement is open");
-        let end = self.history.op_key.len() as u32;
+        let end = self.history.op_touch.len() as u32;
         self.history.sql.statements.push(Statement { start, end, locking });
     }
 
     /// Says of the last read or omission that it sees the newest version of its row, and locks it, whatever else its
     /// statement does.
     pub fn lock_last_read(&mut self) {
-        self.history.sql.newest.push(self.history.op_key.len() as u32 - 1);
+        self.history.sql.newest.push(self.history.op_touch.len() as u32 - 1);
     }
 
     /// Says of the last write that its transaction made the row by an insert, whatever else the history has of it.
     pub(crate) fn made_by_last_write(&mut self) {
-        self.history.sql.made.push(self.history.op_key.len() as u32 - 1);
+        self.history.sql.made.push(self.history.op_touch.len() as u32 - 1);
     }
 
     /// Adds an update to the open transaction: a read and a write of a row in one statement.
@@ -284,7 +286,7 @@ impl HistoryBuilder {
         let foreign: Vec<Box<str>> = predicate.foreign().into_iter().map(Into::into).collect();
         let mut seen = FxHashSet::default();
         self.in_statement(|builder| {
-            let (scan, start) = (builder.history.sql.scans.len(), builder.history.op_key.len() as u32);
+            let (scan, start) = (builder.history.sql.scans.len(), builder.history.op_touch.len() as u32);
             for (key, value) in rows {
                 builder.check_row(table, key, seen.insert(key));
                 builder.read(key, value);
@@ -294,8 +296,7 @@ impl HistoryBuilder {
                 }
             }
             let history = &mut builder.history;
-            history.op_access.push(Access::Omit);
-            history.op_key.push(KeyId::from_index(0));
+            history.op_touch.push(Touch::new(Access::Omit, KeyId::from_index(0)));
             history.op_value.push(scan as u32);
             builder.push_scan(table, predicate, start, Extent::Whole);
         });
@@ -303,14 +304,14 @@ impl HistoryBuilder {
 
     /// Adds one row to the open transaction that a scan looked at and did not return, if that is all that is known of it.
     pub fn omit(&mut self, table: &str, predicate: Predicate, key: KeyId) {
-        let (scan, start) = (self.history.sql.scans.len(), self.history.op_key.len() as u32);
+        let (scan, start) = (self.history.sql.scans.len(), self.history.op_touch.len() as u32);
         self.push_op(Access::Omit, key, scan as u32);
         self.push_scan(table, predicate, start, Extent::Part);
     }
 
     /// Adds one row to the open transaction that a scan returned, if the others are not known.
     pub fn returned(&mut self, table: &str, predicate: Predicate, key: KeyId, value: ValueId) {
-        let start = self.history.op_key.len() as u32;
+        let start = self.history.op_touch.len() as u32;
         self.read(key, value);
         self.push_scan(table, predicate, start, Extent::Part);
     }
@@ -356,7 +357,7 @@ impl HistoryBuilder {
             sql.predicates.push(it.clone());
             sql.predicates.len() as u32 - 1
         });
-        let (txn, end) = (TxnId::from_index(self.history.txn_outcome.len()), self.history.op_key.len() as u32);
+        let (txn, end) = (TxnId::from_index(self.history.txn_outcome.len()), self.history.op_touch.len() as u32);
         sql.scans.push(ScanEntry { txn, start, end, table, predicate, extent });
     }
 
@@ -371,15 +372,13 @@ impl HistoryBuilder {
             );
             self.note_use(*access, *key);
         }
-        self.history.op_access.extend_from_slice(accesses);
-        self.history.op_key.extend_from_slice(keys);
+        self.history.op_touch.extend(accesses.iter().zip(keys).map(|(access, key)| Touch::new(*access, *key)));
         self.history.op_value.extend(values.iter().map(|it| it.raw()));
     }
 
     fn push_op(&mut self, access: Access, key: KeyId, value: u32) {
         assert!(self.open, "an operation outside a transaction");
-        self.history.op_access.push(access);
-        self.history.op_key.push(key);
+        self.history.op_touch.push(Touch::new(access, key));
         self.history.op_value.push(value);
         self.note_use(access, key);
     }
@@ -411,7 +410,7 @@ impl HistoryBuilder {
             self.times = NO_TIMES;
         }
         self.history.txn_outcome.push(outcome);
-        self.history.txn_op_starts.push(self.history.op_key.len() as u32);
+        self.history.txn_op_starts.push_number(self.history.op_touch.len());
         txn
     }
 
@@ -423,13 +422,16 @@ impl HistoryBuilder {
 
     /// About how many bytes it holds.
     pub fn bytes(&self) -> usize {
-        let History { op_access, list_starts, list_values, txn_at, txn_begin, txn_end, .. } = &self.history;
-        let per_op = size_of::<Access>() + size_of::<KeyId>() + size_of::<u32>();
-        let per_txn = 4 * size_of::<u32>() + size_of::<Outcome>();
+        let History { op_touch, list_starts, list_values, .. } = &self.history;
+        let History { txn_session, txn_op_starts, txn_at, txn_begin, txn_end, .. } = &self.history;
+        let per_op = size_of::<Touch>() + size_of::<u32>();
+        let per_txn = 2 * size_of::<u32>() + size_of::<Outcome>();
         let per_key = size_of::<KeyUse>() + size_of::<Option<ValueId>>();
-        op_access.len() * per_op
+        op_touch.len() * per_op
             + (list_starts.len() + list_values.len()) * size_of::<u32>()
             + txn_at.len() * per_txn
+            + txn_session.bytes()
+            + txn_op_starts.bytes()
             + txn_at.bytes()
             + txn_begin.bytes()
             + txn_end.bytes()
@@ -531,7 +533,10 @@ impl HistoryBuilder {
         if self.history.n_txns() > MAX_TXNS {
             self.defect_without_line("the history has more than two billion transactions".to_owned());
         }
-        let sizes = [self.history.op_key.len(), self.history.list_values.len(), self.history.values.len()];
+        if self.history.n_keys() > Touch::MAX_KEYS {
+            self.defect_without_line("the history has more than half a billion keys".to_owned());
+        }
+        let sizes = [self.history.op_touch.len(), self.history.list_values.len(), self.history.values.len()];
         if sizes.into_iter().max() > Some(MAX_ENTRIES) {
             self.defect_without_line("the history has more than four billion operations or values".to_owned());
         }

@@ -1,10 +1,11 @@
 //! What a history says at once, derived once for every engine: who read what, and who may have written it.
 
 use crate::lists::{RecoveredOrder, join_readings};
+use crate::packed::Packed;
 use crate::standing::{inviable, standing};
 use crate::survey::{ListRead, SeenList, Survey, only, several};
 use crate::writes::{FinalWrites, Versions, Writers};
-use crate::{History, KeyId, LocalAnomaly, OpId, TxnId, ValueId};
+use crate::{History, KeyId, LocalAnomaly, OpId, Sources, TxnId, ValueId};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -21,10 +22,10 @@ pub struct Facts<'h> {
     history: &'h History,
     standing: Vec<Standing>,
     /// The external reads, each with its only candidate, or a mark and a position in `ranges`.
-    reads: Arc<Vec<Source>>,
+    reads: Arc<Sources>,
     /// Ranges of `candidates`; reads of the same version share them.
     ranges: Vec<(u32, u32)>,
-    read_starts: Vec<u32>,
+    read_starts: Packed,
     candidates: Vec<TxnId>,
     writes: FinalWrites,
     external: OnceLock<Vec<ExternalRead>>,
@@ -52,15 +53,6 @@ pub struct ExternalRead {
     pub reader: TxnId,
     /// The key.
     pub key: KeyId,
-}
-
-/// Whose write a read saw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Source {
-    /// The read.
-    pub read: OpId,
-    /// The transaction that wrote what it saw.
-    pub writer: TxnId,
 }
 
 /// Whether a transaction is judged.
@@ -145,24 +137,24 @@ impl<'h> Facts<'h> {
     /// The operation that the read at this position of [`Facts::reads`] is.
     #[inline]
     pub fn read_op(&self, read_idx: usize) -> OpId {
-        self.reads[read_idx].read
+        self.reads.read(read_idx)
     }
 
     /// The key of the read at this position of [`Facts::reads`].
     #[inline]
     pub fn read_key(&self, read_idx: usize) -> KeyId {
-        self.history.op_key[self.read_op(read_idx).index()]
+        self.history.key_at(self.read_op(read_idx).index())
     }
 
     /// The position in [`Facts::reads`] of an operation, if it is an external read.
     pub fn read_at(&self, op: OpId) -> Option<usize> {
-        self.reads.binary_search_by_key(&op, |it| it.read).ok()
+        self.reads.position(op)
     }
 
     /// The positions in [`Facts::reads`] of a transaction's external reads, in program order.
     #[inline]
     pub fn reads_of(&self, txn: TxnId) -> Range<usize> {
-        self.read_starts[txn.index()] as usize..self.read_starts[txn.index() + 1] as usize
+        self.read_starts.span(txn.index())
     }
 
     /// Who may have written what the read at this position of [`Facts::reads`] saw, in ascending order.
@@ -170,9 +162,9 @@ impl<'h> Facts<'h> {
     /// Empty only if the read is among the [`Facts::local`] anomalies.
     #[inline]
     pub fn candidates(&self, read_idx: usize) -> &[TxnId] {
-        let read = &self.reads[read_idx];
-        match several(*read) {
-            None => std::slice::from_ref(&read.writer),
+        let writer = self.reads.writer(read_idx);
+        match several(*writer) {
+            None => std::slice::from_ref(writer),
             Some(place) => {
                 let (start, end) = self.ranges[place];
                 &self.candidates[start as usize..end as usize]
@@ -183,19 +175,20 @@ impl<'h> Facts<'h> {
     /// Who wrote what the read at this position of [`Facts::reads`] saw, if only one comes into question.
     #[inline]
     pub fn only_candidate(&self, read_idx: usize) -> Option<TxnId> {
-        only(self.reads[read_idx])
+        only(*self.reads.writer(read_idx))
     }
 
     /// Does some read have more than one possible writer?
     pub fn has_ambiguous_reads(&self) -> bool {
         let is_ambiguous = |it: &(u32, u32)| it.1 - it.0 > 1;
         self.ranges.iter().any(is_ambiguous)
-            && self.reads.iter().filter_map(|it| several(*it)).any(|it| is_ambiguous(&self.ranges[it]))
+            && self.reads.writers().iter().filter_map(|it| several(*it)).any(|it| is_ambiguous(&self.ranges[it]))
     }
 
     /// All reads with their sources, if each has exactly one possible writer.
-    pub fn sources(&self) -> Option<Arc<Vec<Source>>> {
-        (self.ranges.is_empty() || self.reads.iter().all(|it| several(*it).is_none())).then(|| Arc::clone(&self.reads))
+    pub fn sources(&self) -> Option<Arc<Sources>> {
+        (self.ranges.is_empty() || self.reads.writers().iter().all(|it| several(*it).is_none()))
+            .then(|| Arc::clone(&self.reads))
     }
 
     /// The last write of each key that a transaction writes, sorted by key; empty for one that is out.
@@ -203,23 +196,21 @@ impl<'h> Facts<'h> {
     /// For a list, the value is the last element that the transaction appended.
     pub fn final_writes(&self, txn: TxnId) -> &[(KeyId, ValueId)] {
         let written = self.written.get_or_init(|| {
-            let value = |it: &OpId| ValueId::from_index(self.history.op_value[it.index()] as usize);
-            self.writes.ops.iter().map(|it| (self.history.op_key[it.index()], value(it))).collect()
+            let value = |it: OpId| ValueId::from_index(self.history.op_value[it.index()] as usize);
+            self.writes.all().map(|it| (self.history.key_at(it.index()), value(it))).collect()
         });
-        let starts = &self.writes.starts;
-        &written[starts[txn.index()] as usize..starts[txn.index() + 1] as usize]
+        &written[self.writes.range(txn)]
     }
 
     /// The keys that a transaction writes, ascending; none for one that is out.
     #[inline]
     pub fn written_keys(&self, txn: TxnId) -> impl ExactSizeIterator<Item = KeyId> + '_ {
-        self.writes.of(txn).iter().map(|it| self.history.op_key[it.index()])
+        self.writes.of(txn).map(|it| self.history.key_at(it.index()))
     }
 
     /// Does a transaction write a key? The initial one writes every key.
     pub fn writes(&self, txn: TxnId, key: KeyId) -> bool {
-        let key_of = |it: &OpId| self.history.op_key[it.index()];
-        txn.is_initial() || self.writes.of(txn).binary_search_by_key(&key, key_of).is_ok()
+        txn.is_initial() || self.writes.find(self.history, txn, key).is_some()
     }
 
     /// The transactions that write a key, in ascending order, without the initial one.
@@ -273,18 +264,27 @@ impl<'h> Facts<'h> {
 
     /// Leaves out what nothing that is judged depends on, and anomalies of those who need not count.
     fn keep_what_counts(&mut self) {
-        let Self { history, standing, .. } = self;
-        let is_out = |it: TxnId| standing[it.index()] == Standing::Out;
+        let standing = &self.standing;
         let counts = |it: &LocalAnomaly| standing[it.reader.index()] == Standing::Counted;
         self.local.retain(counts);
         self.unrepeatable.retain(counts);
         // Reads and writes of aborted transactions are not here in the first place.
-        if !history.has_indeterminate_outcomes() || !history.txns().any(|it| history.is_indeterminate(it) && is_out(it))
+        let (history, facts) = (self.history, &*self);
+        let stays = |it: TxnId| facts.standing(it) != Standing::Out;
+        if !history.has_indeterminate_outcomes() || history.txns().all(|it| !history.is_indeterminate(it) || stays(it))
         {
             return;
         }
-        retain_txns(Arc::make_mut(&mut self.reads), &mut self.read_starts, |it| !is_out(it));
-        retain_txns(&mut self.writes.ops, &mut self.writes.starts, |it| !is_out(it));
+        let (mut reads, mut starts) = (Sources::default(), Packed::default());
+        starts.push_number(0);
+        for txn in (0..history.n_txns()).map(TxnId::from_index) {
+            if stays(txn) {
+                reads.extend(facts.reads_of(txn).map(|it| facts.reads.at(it)));
+            }
+            starts.push_number(reads.len());
+        }
+        let writes = facts.writes.retain(history, stays);
+        (self.reads, self.read_starts, self.writes) = (Arc::new(reads), starts, writes);
     }
 
     fn join_lists(&mut self, lists: &[ListRead]) {
@@ -318,19 +318,4 @@ impl<'h> Facts<'h> {
         // What an optional one shows of the order of the list holds only if it committed.
         self.ambiguous = self.ambiguous.or_else(|| lists.iter().find(shows_more).map(|it| it.op));
     }
-}
-
-/// Keeps the entries of some transactions; `starts` says where those of each begin.
-fn retain_txns<T: Copy>(entries: &mut Vec<T>, starts: &mut [u32], stays: impl Fn(TxnId) -> bool) {
-    let (mut kept, mut start) = (0, 0);
-    for (txn_idx, txn_end) in starts[1..].iter_mut().enumerate() {
-        let end = *txn_end as usize;
-        if stays(TxnId::from_index(txn_idx)) {
-            entries.copy_within(start..end, kept);
-            kept += end - start;
-        }
-        start = end;
-        *txn_end = kept as u32;
-    }
-    entries.truncate(kept);
 }

@@ -3,6 +3,7 @@
 use crate::names::Names;
 use crate::packed::Packed;
 use crate::statements::{Sql, Statement};
+use crate::touch::Touch;
 use crate::{KeyId, Name, OpId, ScanId, SessionId, TxnId, ValueId};
 use std::fmt;
 use std::ops::Range;
@@ -16,9 +17,9 @@ pub struct History {
     pub(crate) session_names: Vec<String>,
     pub(crate) session_starts: Vec<u32>,
     pub(crate) session_txns: Vec<TxnId>,
-    pub(crate) txn_session: Vec<u32>,
-    pub(crate) txn_nth: Vec<u32>,
-    pub(crate) txn_op_starts: Vec<u32>,
+    pub(crate) txn_session: Packed,
+    pub(crate) txn_nth: Packed,
+    pub(crate) txn_op_starts: Packed,
     pub(crate) txn_outcome: Vec<Outcome>,
     /// Empty where the input has no times at all; the smallest integer if a begin is not known.
     pub(crate) txn_begin: Packed,
@@ -28,8 +29,7 @@ pub struct History {
     pub(crate) txn_at: Packed,
     /// From which transaction on which source, ascending.
     pub(crate) txn_source: Vec<(TxnId, u32)>,
-    pub(crate) op_access: Vec<Access>,
-    pub(crate) op_key: Vec<KeyId>,
+    pub(crate) op_touch: Vec<Touch>,
     /// A value, or for a list read the number of its list.
     pub(crate) op_value: Vec<u32>,
     pub(crate) list_starts: Vec<u32>,
@@ -172,7 +172,7 @@ impl History {
     /// The number of operations of all transactions.
     #[inline]
     pub fn n_ops(&self) -> usize {
-        self.op_key.len()
+        self.op_touch.len()
     }
 
     /// The number of keys.
@@ -209,13 +209,13 @@ impl History {
     /// The session of a transaction; none for the initial one.
     #[inline]
     pub fn session_of(&self, txn: TxnId) -> Option<SessionId> {
-        (!txn.is_initial()).then(|| SessionId::from_index(self.txn_session[txn.index()] as usize))
+        (!txn.is_initial()).then(|| SessionId::from_index(self.txn_session.number(txn.index())))
     }
 
     /// The place of a transaction in its session, from 0. The initial one has 0, too.
     #[inline]
     pub fn nth_in_session(&self, txn: TxnId) -> usize {
-        self.txn_nth[txn.index()] as usize
+        self.txn_nth.number(txn.index())
     }
 
     /// Does `earlier` precede `later` in session order? The initial transaction precedes every other one.
@@ -224,8 +224,8 @@ impl History {
             return false;
         }
         earlier.is_initial()
-            || (self.txn_session[earlier.index()] == self.txn_session[later.index()]
-                && self.txn_nth[earlier.index()] < self.txn_nth[later.index()])
+            || (self.session_of(earlier) == self.session_of(later)
+                && self.nth_in_session(earlier) < self.nth_in_session(later))
     }
 
     /// Did `earlier` end before `later` began, by the recorded times?
@@ -290,8 +290,8 @@ impl History {
             session_starts: (0..n_txns).collect(),
             session_txns: self.txns().collect(),
             // The initial transaction has no session; its entry is not looked at.
-            txn_session: (0..n_txns).map(|it| it.saturating_sub(1)).collect(),
-            txn_nth: vec![0; n_txns as usize],
+            txn_session: (0..i64::from(n_txns)).map(|it| (it - 1).max(0)).collect(),
+            txn_nth: (0..n_txns).map(|_| 0).collect(),
             ..self.clone()
         }
     }
@@ -325,9 +325,10 @@ impl History {
     pub(crate) fn lay_out_sessions(&mut self) {
         let n_sessions = self.session_names.len();
         let mut counts = vec![0u32; n_sessions + 1];
-        for session in &self.txn_session[1..] {
-            self.txn_nth.push(counts[*session as usize]);
-            counts[*session as usize] += 1;
+        for txn in 1..self.txn_session.len() {
+            let count = &mut counts[self.txn_session.number(txn)];
+            self.txn_nth.push_number(*count as usize);
+            *count += 1;
         }
         self.session_starts = vec![0; n_sessions + 1];
         for (session, count) in counts.iter().take(n_sessions).enumerate() {
@@ -335,8 +336,8 @@ impl History {
         }
         self.session_txns = vec![TxnId::INITIAL; self.txn_session.len() - 1];
         for txn in 1..self.txn_session.len() {
-            let start = self.session_starts[self.txn_session[txn] as usize];
-            self.session_txns[(start + self.txn_nth[txn]) as usize] = TxnId::from_index(txn);
+            let start = self.session_starts[self.txn_session.number(txn)] as usize;
+            self.session_txns[start + self.txn_nth.number(txn)] = TxnId::from_index(txn);
         }
     }
 
@@ -377,20 +378,32 @@ impl History {
 
     #[inline]
     pub(crate) fn op_range(&self, txn: TxnId) -> Range<usize> {
-        self.txn_op_starts[txn.index()] as usize..self.txn_op_starts[txn.index() + 1] as usize
+        self.txn_op_starts.span(txn.index())
     }
 
     /// The transaction of an operation.
     pub fn txn_of(&self, op: OpId) -> TxnId {
-        TxnId::from_index(self.txn_op_starts.partition_point(|it| *it <= op.raw()) - 1)
+        TxnId::from_index(self.txn_op_starts.partition_point(|it| it <= op.index()) - 1)
+    }
+
+    /// The key of the operation at this position.
+    #[inline]
+    pub(crate) fn key_at(&self, op_idx: usize) -> KeyId {
+        self.op_touch[op_idx].key()
+    }
+
+    /// What the operation at this position does.
+    #[inline]
+    pub(crate) fn access_at(&self, op_idx: usize) -> Access {
+        self.op_touch[op_idx].access()
     }
 
     /// An operation with what it saw or wrote.
     #[inline]
     pub fn op(&self, op: OpId) -> Op<'_> {
-        let (key, value) = (self.op_key[op.index()], self.op_value[op.index()]);
-        let as_value = ValueId::from_index(value as usize);
-        match self.op_access[op.index()] {
+        let (touch, value) = (self.op_touch[op.index()], self.op_value[op.index()]);
+        let (key, as_value) = (touch.key(), ValueId::from_index(value as usize));
+        match touch.access() {
             Access::Read => Op::Read { key, value: as_value },
             Access::Write => Op::Write { key, value: as_value },
             Access::Append => Op::Append { key, value: as_value },
@@ -490,13 +503,13 @@ impl History {
     /// Are the same operations one statement, and do their scans ask for the same?
     fn same_statements(&self, mine: TxnId, other: &Self, theirs: TxnId) -> bool {
         let shape = |history: &Self, txn: TxnId| {
-            let first = history.txn_op_starts[txn.index()];
+            let first = history.op_range(txn).start as u32;
             let of = move |it: Statement| (it.start - first, it.end - first);
             let statements = history.ops(txn).map(|it| (of(history.statement_of(it)), history.sees_newest(it)));
             statements.collect::<Vec<_>>()
         };
         let asked = |history: &Self, txn: TxnId| {
-            let first = history.txn_op_starts[txn.index()] as usize;
+            let first = history.op_range(txn).start;
             let of = |it: ScanId| {
                 let scan = history.scan(it);
                 let place = (scan.ops.start - first, scan.ops.end - first);

@@ -5,6 +5,7 @@
 //! linear in the rows that match somewhere, for each scan; a predicate with a range of rows looks at that range only.
 
 use crate::statements::{Extent, ScanEntry, row_name};
+use crate::touch::Touch;
 use crate::{Access, History, KeyId, Name, Outcome, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -43,7 +44,7 @@ impl History {
                 .or_insert_with(|| self.may_match(entry, &tables[entry.table as usize], &versions));
             // Its last operation is its place holder.
             let reads = entry.start as usize..entry.end as usize - 1;
-            let returned: FxHashSet<KeyId> = self.op_key[reads].iter().copied().collect();
+            let returned: FxHashSet<KeyId> = self.op_touch[reads].iter().map(|it| it.key()).collect();
             omitted.push(rows.iter().copied().filter(|it| !returned.contains(it)).collect());
             n_omitted += omitted.last().map_or(0, Vec::len);
             if n_omitted > at_most {
@@ -79,8 +80,8 @@ impl History {
         let rows = tables.iter().flat_map(Table::rows);
         let mut versions: FxHashMap<KeyId, Vec<ValueId>> = rows.map(|it| (it, vec![self.initial_value(it)])).collect();
         for txn in self.txns().filter(|it| self.outcome(*it) != Outcome::Aborted) {
-            for op in self.op_range(txn).filter(|it| self.op_access[*it] == Access::Write) {
-                if let Some(values) = versions.get_mut(&self.op_key[op]) {
+            for op in self.op_range(txn).filter(|it| self.access_at(*it) == Access::Write) {
+                if let Some(values) = versions.get_mut(&self.key_at(op)) {
                     values.push(ValueId::from_index(self.op_value[op] as usize));
                 }
             }
@@ -120,22 +121,23 @@ impl History {
         // Where place holders stood, and where the operation after each of them is now.
         let mut moves: Vec<(usize, usize)> = Vec::with_capacity(omitted.len());
         for op in 0..self.n_ops() {
-            let (access, key, value) = (self.op_access[op], self.op_key[op], self.op_value[op]);
+            let (touch, value) = (self.op_touch[op], self.op_value[op]);
             match self.sql.scans.get(value as usize) {
-                Some(scan) if access == Access::Omit && scan.extent == Extent::Whole => {
-                    omitted[value as usize].iter().for_each(|row| columns.push(Access::Omit, *row, value));
-                    moves.push((op, columns.key.len()));
+                Some(scan) if touch.access() == Access::Omit && scan.extent == Extent::Whole => {
+                    omitted[value as usize].iter().for_each(|row| columns.push(Touch::new(Access::Omit, *row), value));
+                    moves.push((op, columns.touch.len()));
                 }
-                _ => columns.push(access, key, value),
+                _ => columns.push(touch, value),
             }
         }
-        (self.op_access, self.op_key, self.op_value) = (columns.access, columns.key, columns.value);
+        (self.op_touch, self.op_value) = (columns.touch, columns.value);
         let moved = |at: u32| {
             let n_before = moves.partition_point(|it| it.0 < at as usize);
             let (place, after) = n_before.checked_sub(1).map_or((usize::MAX, 0), |it| moves[it]);
             (at as usize).wrapping_sub(place.wrapping_add(1)).wrapping_add(after) as u32
         };
-        self.txn_op_starts.iter_mut().for_each(|it| *it = moved(*it));
+        let starts = (0..self.txn_op_starts.len()).map(|it| i64::from(moved(self.txn_op_starts.number(it) as u32)));
+        self.txn_op_starts = starts.collect();
         for statement in &mut self.sql.statements {
             (statement.start, statement.end) = (moved(statement.start), moved(statement.end));
         }
@@ -149,19 +151,17 @@ impl History {
 
 /// The columns of operations.
 struct Columns {
-    access: Vec<Access>,
-    key: Vec<KeyId>,
+    touch: Vec<Touch>,
     value: Vec<u32>,
 }
 
 impl Columns {
     fn with_capacity(n_ops: usize) -> Self {
-        Self { access: Vec::with_capacity(n_ops), key: Vec::with_capacity(n_ops), value: Vec::with_capacity(n_ops) }
+        Self { touch: Vec::with_capacity(n_ops), value: Vec::with_capacity(n_ops) }
     }
 
-    fn push(&mut self, access: Access, key: KeyId, value: u32) {
-        self.access.push(access);
-        self.key.push(key);
+    fn push(&mut self, touch: Touch, value: u32) {
+        self.touch.push(touch);
         self.value.push(value);
     }
 }

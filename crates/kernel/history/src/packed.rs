@@ -3,10 +3,18 @@
 //! Integers stand in blocks. Each block has its smallest integer, and of all others the difference to that, in as few
 //! bytes as the largest difference takes: none at all where all are equal. Any entry is found at once.
 
+use std::ops::Range;
+
 /// So many entries are a block.
 const BLOCK: usize = 64;
 /// So many bits of the place of a block say how many bytes a difference takes.
 const WIDTH_BITS: u32 = 4;
+
+/// A difference is taken out of so many bytes, whatever follows it: so many are behind the last one.
+const PADDING: usize = size_of::<u64>();
+/// By the number of bytes of a difference: which bits of eight bytes it has.
+const MASKS: [u64; PADDING + 1] =
+    [0, 0xff, 0xffff, 0xff_ffff, 0xffff_ffff, 0xff_ffff_ffff, 0xffff_ffff_ffff, u64::MAX >> 8, u64::MAX];
 
 /// A column that only grows.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +65,46 @@ impl Packed {
         }
     }
 
+    /// Adds an entry that is a position in something.
+    #[inline]
+    pub(crate) fn push_number(&mut self, number: usize) {
+        self.push((number as u64).cast_signed());
+    }
+
+    /// The entry at a position, as a position in something.
+    #[inline]
+    pub(crate) fn number(&self, idx: usize) -> usize {
+        self.get(idx).expect("the column is so long").cast_unsigned() as usize
+    }
+
+    /// Of ascending positions where something begins: from the one at `idx` to the next one.
+    #[inline]
+    pub(crate) fn span(&self, idx: usize) -> Range<usize> {
+        let nth = idx % BLOCK;
+        match self.blocks.get(idx / BLOCK) {
+            // Both are nearly always in one block.
+            Some(block) if nth + 1 < BLOCK => {
+                let start_of = |nth: usize| self.in_block(*block, nth).cast_unsigned() as usize;
+                start_of(nth)..start_of(nth + 1)
+            }
+            _ => self.number(idx)..self.number(idx + 1),
+        }
+    }
+
+    /// Of ascending positions, how many satisfy the question; all that do come first.
+    pub(crate) fn partition_point(&self, is_before: impl Fn(usize) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if is_before(self.number(middle)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
     /// About what it takes in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.blocks.len() * size_of::<Block>() + self.differences.len() + self.open.len() * size_of::<i64>()
@@ -66,36 +114,23 @@ impl Packed {
     fn in_block(&self, block: Block, nth: usize) -> i64 {
         let start = (block.place >> WIDTH_BITS) as usize;
         let width = (block.place & ((1 << WIDTH_BITS) - 1)) as usize;
-        let difference = match width {
-            0 => 0,
-            1 => u64::from(self.differences[start + nth]),
-            2 => u64::from(u16::from_le_bytes(self.bytes_at(start + 2 * nth))),
-            4 => u64::from(u32::from_le_bytes(self.bytes_at(start + 4 * nth))),
-            _ => u64::from_le_bytes(self.bytes_at(start + 8 * nth)),
-        };
-        block.smallest.wrapping_add(difference.cast_signed())
-    }
-
-    #[inline]
-    fn bytes_at<const N: usize>(&self, at: usize) -> [u8; N] {
-        self.differences[at..at + N].try_into().expect("the slice has this length")
+        let at = start + width * nth;
+        let bytes = self.differences[at..at + PADDING].try_into().expect("the slice has this length");
+        block.smallest.wrapping_add((u64::from_le_bytes(bytes) & MASKS[width]).cast_signed())
     }
 
     fn close(&mut self) {
         let smallest = self.open.iter().copied().min().unwrap_or_default();
         let difference = |it: &i64| it.wrapping_sub(smallest).cast_unsigned();
-        let width = match self.open.iter().map(difference).max().unwrap_or_default() {
-            0 => 0,
-            1..=0xff => 1,
-            0x100..=0xffff => 2,
-            0x1_0000..=0xffff_ffff => 4,
-            _ => 8,
-        };
+        let largest = self.open.iter().map(difference).max().unwrap_or_default();
+        let width = MASKS.iter().position(|it| largest <= *it).expect("eight bytes have any difference");
+        self.differences.truncate(self.differences.len().saturating_sub(PADDING));
         let place = (self.differences.len() as u64) << WIDTH_BITS | width as u64;
         self.blocks.push(Block { smallest, place });
         for entry in &self.open {
             self.differences.extend_from_slice(&difference(entry).to_le_bytes()[..width]);
         }
+        self.differences.extend_from_slice(&[0; PADDING]);
         self.open.clear();
     }
 }
@@ -103,6 +138,14 @@ impl Packed {
 impl Extend<i64> for Packed {
     fn extend<I: IntoIterator<Item = i64>>(&mut self, entries: I) {
         entries.into_iter().for_each(|it| self.push(it));
+    }
+}
+
+impl FromIterator<i64> for Packed {
+    fn from_iter<I: IntoIterator<Item = i64>>(entries: I) -> Self {
+        let mut all = Self::default();
+        all.extend(entries);
+        all
     }
 }
 
@@ -139,6 +182,17 @@ mod tests {
         all.resize(all.len() + 100, -9);
         let unpacked: Vec<i64> = (0..packed.len()).filter_map(|it| packed.get(it)).collect();
         assert_eq!(unpacked, all);
+    }
+
+    #[test]
+    fn ascending_positions_are_found() {
+        let mut packed = Packed::default();
+        (0..1_000).for_each(|it| packed.push_number(it * it));
+        for bound in [0, 1, 5, 63 * 63, 64 * 64, 999 * 999, 1_000_000] {
+            let n_before = (0..1_000).filter(|it| it * it < bound).count();
+            assert_eq!(packed.partition_point(|it| it < bound), n_before, "{bound}");
+        }
+        assert!((0..999).all(|it| packed.span(it) == (it * it..(it + 1) * (it + 1))));
     }
 
     #[test]

@@ -132,7 +132,7 @@ impl History {
 
     /// Does some scan look at a row that it does not return?
     pub fn has_omissions(&self) -> bool {
-        self.has_scans() && self.op_access.contains(&Access::Omit)
+        self.has_scans() && self.op_touch.iter().any(|it| it.access() == Access::Omit)
     }
 
     /// The statement of an operation.
@@ -210,7 +210,7 @@ impl History {
         let ops = self.op_range(txn);
         let start = self.sql.made.partition_point(|it| (*it as usize) < ops.start);
         let mut own = self.sql.made[start..].iter().take_while(|it| (**it as usize) < ops.end);
-        own.any(|it| self.op_key[*it as usize] == row)
+        own.any(|it| self.key_at(*it as usize) == row)
     }
 
     /// Does a transaction make this row by the insert whose effect this last write of it is?
@@ -226,11 +226,11 @@ impl History {
     /// Notes the rows that transactions make: the first write of each is part of an insert.
     pub(crate) fn note_made(&mut self) {
         let Some(null) = self.sql.null else { return };
-        let inserts =
-            |it: &u32| self.op_access[*it as usize] == Access::Read && self.op_value[*it as usize] == null.raw();
         let mut made = std::mem::take(&mut self.sql.made);
+        let inserts =
+            |it: &u32| self.access_at(*it as usize) == Access::Read && self.op_value[*it as usize] == null.raw();
         for read in self.sql.newest.iter().copied().filter(inserts) {
-            let (op, key) = (OpId::from_index(read as usize), self.op_key[read as usize]);
+            let (op, key) = (OpId::from_index(read as usize), self.key_at(read as usize));
             let mut writes = self.op_range(self.txn_of(op)).filter(|it| self.is_write_of(*it, key));
             let Some(first) = writes.next() else { continue };
             if first > op.index() && self.statement_of(op).has(OpId::from_index(first)) {
@@ -243,7 +243,7 @@ impl History {
     }
 
     fn is_write_of(&self, op: usize, key: KeyId) -> bool {
-        self.op_access[op] == Access::Write && self.op_key[op] == key
+        self.access_at(op) == Access::Write && self.key_at(op) == key
     }
 
     /// The history for databases whose updates act on the newest version, or none if that makes no difference: an append is
@@ -264,9 +264,9 @@ impl History {
         let mut found = Vec::new();
         for txn in self.txns() {
             let ops = self.op_range(txn);
-            let appends = |it: usize, key: KeyId| self.op_access[it] == Access::Append && self.op_key[it] == key;
-            let lists = ops.clone().filter(|it| self.op_access[*it] == Access::ReadList);
-            let after = lists.filter(|read| (ops.start..*read).any(|it| appends(it, self.op_key[*read])));
+            let appends = |it: usize, key: KeyId| self.access_at(it) == Access::Append && self.key_at(it) == key;
+            let lists = ops.clone().filter(|it| self.access_at(*it) == Access::ReadList);
+            let after = lists.filter(|read| (ops.start..*read).any(|it| appends(it, self.key_at(*read))));
             found.extend(after.map(|it| it as u32));
         }
         found
@@ -277,14 +277,14 @@ impl History {
     ///
     /// So an omission of such a statement says nothing of a row to which another session did that.
     pub fn with_hidden_rows(&self) -> Option<Self> {
-        let omits = |it: &u32| self.op_access[*it as usize] == Access::Omit;
+        let omits = |it: &u32| self.access_at(*it as usize) == Access::Omit;
         if !self.sql.hidden.is_empty() || !self.sql.newest.iter().any(omits) {
             return None;
         }
         let again = self.made_again();
         let is_hidden = |it: &u32| {
             let reader = self.session_of(self.txn_of(OpId::from_index(*it as usize)));
-            let mut others = again.iter().filter(|other| other.1 == self.op_key[*it as usize]);
+            let mut others = again.iter().filter(|other| other.1 == self.key_at(*it as usize));
             omits(it) && others.any(|other| self.session_of(other.0) != reader)
         };
         let hidden: Vec<u32> = self.sql.newest.iter().copied().filter(is_hidden).collect();
@@ -301,9 +301,9 @@ impl History {
         let mut again = Vec::new();
         for txn in self.txns().filter(|it| self.outcome(*it) != Outcome::Aborted) {
             let ops = self.op_range(txn);
-            let is_delete = |it: &usize| self.op_access[*it] == Access::Write && self.op_value[*it] == null.raw();
+            let is_delete = |it: &usize| self.access_at(*it) == Access::Write && self.op_value[*it] == null.raw();
             for delete in ops.clone().filter(is_delete) {
-                let key = self.op_key[delete];
+                let key = self.key_at(delete);
                 if (delete + 1..ops.end).any(|it| self.is_write_of(it, key) && self.op_value[it] != null.raw()) {
                     again.push((txn, key));
                 }

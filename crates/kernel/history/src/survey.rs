@@ -5,9 +5,13 @@
 //! holds the reader itself, the range is cut; only if the reader stands in the middle is there a copy without it.
 
 use crate::lists::{Appends, ListReading};
+use crate::packed::Packed;
+use crate::touch::Touch;
 use crate::unexplained::{Saw, UnexplainedRead, name_anomalies};
 use crate::writes::{FinalWrites, Run, Versions};
-use crate::{Access, History, KeyId, LocalAnomaly, LocalKind, Op, OpId, Outcome, ScanId, Source, TxnId, ValueId};
+use crate::{
+    Access, History, KeyId, LocalAnomaly, LocalKind, Op, OpId, Outcome, ScanId, Source, Sources, TxnId, ValueId,
+};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -16,7 +20,7 @@ pub(crate) struct Survey {
     pub(crate) versions: Versions,
     pub(crate) reads: Reads,
     /// Where the reads of each transaction begin.
-    pub(crate) starts: Vec<u32>,
+    pub(crate) starts: Packed,
     /// In the order of the input for each kind of read, and not beyond that.
     pub(crate) anomalies: Vec<LocalAnomaly>,
     pub(crate) unrepeatable: Vec<LocalAnomaly>,
@@ -28,7 +32,7 @@ pub(crate) struct Survey {
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
     /// With the only candidate, or a mark and a position in `ranges`.
-    pub(crate) each: Vec<Source>,
+    pub(crate) each: Sources,
     /// Ranges of candidates, none of one.
     pub(crate) ranges: Vec<(u32, u32)>,
 }
@@ -36,27 +40,27 @@ pub(crate) struct Reads {
 /// Marks a read that has not one candidate.
 const SEVERAL: u32 = 1 << 31;
 
-/// The only candidate of a read.
+/// The only candidate of a read, of what stands beside it.
 #[inline]
-pub(crate) fn only(read: Source) -> Option<TxnId> {
-    (read.writer.raw() & SEVERAL == 0).then_some(read.writer)
+pub(crate) fn only(writer: TxnId) -> Option<TxnId> {
+    (writer.raw() & SEVERAL == 0).then_some(writer)
 }
 
 /// Which of the ranges has the candidates of a read, if there is not exactly one.
 #[inline]
-pub(crate) fn several(read: Source) -> Option<usize> {
-    (read.writer.raw() & SEVERAL != 0).then_some((read.writer.raw() & !SEVERAL) as usize)
+pub(crate) fn several(writer: TxnId) -> Option<usize> {
+    (writer.raw() & SEVERAL != 0).then_some((writer.raw() & !SEVERAL) as usize)
 }
 
 impl Reads {
     /// The only candidate of a read.
     pub(crate) fn only(&self, read_idx: usize) -> Option<TxnId> {
-        only(self.each[read_idx])
+        only(*self.each.writer(read_idx))
     }
 
     /// Where the candidates of a read stand among the writers, if there is not exactly one.
     pub(crate) fn range(&self, read_idx: usize) -> Option<(u32, u32)> {
-        several(self.each[read_idx]).map(|it| self.ranges[it])
+        several(*self.each.writer(read_idx)).map(|it| self.ranges[it])
     }
 
     fn push(&mut self, read: OpId, (start, end): (u32, u32), writers: &[TxnId]) {
@@ -105,12 +109,12 @@ pub(crate) enum SeenList {
 
 impl Survey {
     pub(crate) fn new(history: &History, final_writes: &FinalWrites, versions: Versions) -> Self {
-        let n_reads =
-            history.op_access.iter().filter(|it| matches!(it, Access::Read | Access::ReadList | Access::Omit)).count();
+        let is_read = |it: &&Touch| matches!(it.access(), Access::Read | Access::ReadList | Access::Omit);
+        let n_reads = history.op_touch.iter().filter(is_read).count();
         let mut survey = Self {
             versions,
-            reads: Reads { each: Vec::with_capacity(n_reads), ranges: Vec::new() },
-            starts: Vec::with_capacity(history.n_txns() + 1),
+            reads: Reads { each: Sources::with_capacity(n_reads), ranges: Vec::new() },
+            starts: Packed::default(),
             anomalies: Vec::new(),
             unrepeatable: Vec::new(),
             lists: Vec::new(),
@@ -126,7 +130,7 @@ impl Survey {
                     pass.visit(op, &mut survey);
                 }
             }
-            survey.starts.push(survey.reads.each.len() as u32);
+            survey.starts.push_number(survey.reads.each.len());
         }
         survey.anomalies.extend(name_anomalies(history, &pass.unexplained));
         survey.anomalies.extend(unmatched_rows(history));
@@ -135,13 +139,13 @@ impl Survey {
 
     /// The positions in `reads` of a transaction's external reads.
     pub(crate) fn range(&self, txn: TxnId) -> Range<usize> {
-        self.starts[txn.index()] as usize..self.starts[txn.index() + 1] as usize
+        self.starts.span(txn.index())
     }
 
     /// Who may have written what a read saw.
     pub(crate) fn candidates(&self, read_idx: usize) -> &[TxnId] {
         match self.reads.range(read_idx) {
-            None => std::slice::from_ref(&self.reads.each[read_idx].writer),
+            None => std::slice::from_ref(self.reads.each.writer(read_idx)),
             Some((start, end)) => &self.versions.writers[start as usize..end as usize],
         }
     }
@@ -159,13 +163,13 @@ impl Survey {
             self.versions.put_last(|it| inviable[it.index()]);
         }
         for reader in 0..self.starts.len() - 1 {
-            for read_idx in self.starts[reader] as usize..self.starts[reader + 1] as usize {
+            for read_idx in self.range(TxnId::from_index(reader)) {
                 // The only one who wrote something is not the reader, and there is nobody else.
                 let Some((start, end)) = self.reads.range(read_idx) else { continue };
                 let writers = &mut self.versions.writers;
                 let whole = start as usize..end as usize;
                 let cut = without_reader(writers, whole, TxnId::from_index(reader), inviable);
-                self.reads.each[read_idx].writer = self.reads.mark(cut, writers);
+                *self.reads.each.writer_mut(read_idx) = self.reads.mark(cut, writers);
             }
         }
     }
@@ -277,8 +281,9 @@ impl<'h> Pass<'h> {
     }
 
     fn visit(&mut self, op_idx: usize, survey: &mut Survey) {
-        let (key, value) = (self.history.op_key[op_idx], self.history.op_value[op_idx]);
-        match self.history.op_access[op_idx] {
+        let (touch, value) = (self.history.op_touch[op_idx], self.history.op_value[op_idx]);
+        let key = touch.key();
+        match touch.access() {
             Access::Write => {
                 let state = &mut self.keys[key.index()];
                 (state.writer, state.last) = (self.txn, value);
@@ -368,8 +373,7 @@ impl<'h> Pass<'h> {
             return;
         }
         let run = survey.versions.run_omitted(history, scan, key);
-        let own = self.final_writes.of(reader);
-        let own = own.binary_search_by_key(&key, |it| history.op_key[it.index()]).ok().map(|it| own[it]);
+        let own = self.final_writes.find(history, reader, key);
         let own = own.map(|it| ValueId::from_index(history.op_value[it.index()] as usize));
         let is_own = own.is_some_and(|it| !history.matches(scan, key, it));
         let is_explained = self.explain((op, key), Saw::NoMatch(scan), (run, is_own), survey);
@@ -438,7 +442,7 @@ impl<'h> Pass<'h> {
         }
         if is_same(state.first_read) {
             // An omission says less than a read.
-            if self.history.op_access[state.first_read.index()] == Access::Omit && is_explained {
+            if self.history.access_at(state.first_read.index()) == Access::Omit && is_explained {
                 state.first_read = op;
             }
             return self.second_reads.get(&(self.txn, key)).copied();

@@ -4,60 +4,94 @@
 //! writers of all others are laid out by key, then value, then transaction, so that all writers of a version are one range, which
 //! every read of the version shares. Cost: linear, but for sorting the values of each key that were written more than once.
 
+use crate::packed::Packed;
 use crate::{Access, History, KeyId, OpId, Outcome, ScanId, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// The last write of each key by each transaction that did not abort, sorted by key.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct FinalWrites {
-    pub(crate) starts: Vec<u32>,
-    pub(crate) ops: Vec<OpId>,
+    starts: Packed,
+    ops: Packed,
 }
 
 impl FinalWrites {
     pub(crate) fn new(history: &History) -> Self {
-        let is_write = |it: &Access| matches!(it, Access::Write | Access::Append);
-        let n_writes = history.op_access.iter().filter(|it| is_write(it)).count();
-        let mut starts = Vec::with_capacity(history.n_txns() + 1);
-        let mut ops = Vec::with_capacity(n_writes);
-        starts.extend([0, 0]);
+        let mut writes = Self::default();
+        writes.starts.extend([0, 0]);
+        let mut own: Vec<OpId> = Vec::new();
         for txn in history.txns() {
             if history.outcome(txn) != Outcome::Aborted {
-                let start = ops.len();
-                ops.extend(history.ops(txn).filter(|it| is_write(&history.op_access[it.index()])));
-                keep_last_per_key(history, &mut ops, start);
+                let is_write = |it: &OpId| matches!(history.access_at(it.index()), Access::Write | Access::Append);
+                own.extend(history.ops(txn).filter(is_write));
+                keep_last_per_key(history, &mut own);
+                own.drain(..).for_each(|it| writes.ops.push_number(it.index()));
             }
-            starts.push(ops.len() as u32);
+            writes.starts.push_number(writes.ops.len());
         }
-        Self { starts, ops }
+        writes
+    }
+
+    /// Those of some transactions; all others have none.
+    pub(crate) fn retain(&self, history: &History, stays: impl Fn(TxnId) -> bool) -> Self {
+        let mut kept = Self::default();
+        kept.starts.push_number(0);
+        for txn in (0..history.n_txns()).map(TxnId::from_index) {
+            if stays(txn) {
+                self.of(txn).for_each(|it| kept.ops.push_number(it.index()));
+            }
+            kept.starts.push_number(kept.ops.len());
+        }
+        kept
+    }
+
+    /// Where those of one transaction stand among all.
+    #[inline]
+    pub(crate) fn range(&self, txn: TxnId) -> Range<usize> {
+        self.starts.span(txn.index())
     }
 
     /// Those of one transaction.
     #[inline]
-    pub(crate) fn of(&self, txn: TxnId) -> &[OpId] {
-        &self.ops[self.starts[txn.index()] as usize..self.starts[txn.index() + 1] as usize]
+    pub(crate) fn of(&self, txn: TxnId) -> impl ExactSizeIterator<Item = OpId> + '_ {
+        self.range(txn).map(|it| self.at(it))
     }
 
-    /// Is this the last value of the key that the transaction wrote? Most transactions are so short that looking at each
-    /// write is fastest.
+    /// Those of all transactions, one after the other.
+    pub(crate) fn all(&self) -> impl ExactSizeIterator<Item = OpId> + '_ {
+        (0..self.ops.len()).map(|it| self.at(it))
+    }
+
+    #[inline]
+    fn at(&self, position: usize) -> OpId {
+        OpId::from_index(self.ops.number(position))
+    }
+
+    /// The last write of a key by a transaction. Most transactions are so short that looking at each write is fastest.
+    #[inline]
+    pub(crate) fn find(&self, history: &History, txn: TxnId, key: KeyId) -> Option<OpId> {
+        const SHORT: usize = 16;
+        let mut range = self.range(txn);
+        let key_at = |it: usize| history.key_at(self.at(it).index());
+        while range.len() > SHORT {
+            let middle = range.start.midpoint(range.end);
+            range = if key_at(middle) <= key { middle..range.end } else { range.start..middle };
+        }
+        range.find(|it| key_at(*it) == key).map(|it| self.at(it))
+    }
+
+    /// Is this the last value of the key that the transaction wrote?
     #[inline]
     pub(crate) fn has(&self, history: &History, txn: TxnId, key: KeyId, value: ValueId) -> bool {
-        const SHORT: usize = 16;
-        let ops = self.of(txn);
-        let is_value = |it: &OpId| history.op_value[it.index()] == value.raw();
-        if ops.len() > SHORT {
-            let found = ops.binary_search_by_key(&key, |it| history.op_key[it.index()]);
-            return found.is_ok_and(|it| is_value(&ops[it]));
-        }
-        ops.iter().any(|it| history.op_key[it.index()] == key && is_value(it))
+        self.find(history, txn, key).is_some_and(|it| history.op_value[it.index()] == value.raw())
     }
 
     /// The writers of every key.
     pub(crate) fn writers(&self, history: &History) -> Writers {
         let mut starts = vec![0u32; history.n_keys() + 1];
-        for op in &self.ops {
-            starts[history.op_key[op.index()].index() + 1] += 1;
+        for op in self.all() {
+            starts[history.key_at(op.index()).index() + 1] += 1;
         }
         for key_idx in 0..history.n_keys() {
             starts[key_idx + 1] += starts[key_idx];
@@ -66,7 +100,7 @@ impl FinalWrites {
         let mut txns = vec![TxnId::INITIAL; self.ops.len()];
         for txn in history.txns() {
             for op in self.of(txn) {
-                let place = &mut next[history.op_key[op.index()].index()];
+                let place = &mut next[history.key_at(op.index()).index()];
                 txns[*place as usize] = txn;
                 *place += 1;
             }
@@ -75,15 +109,15 @@ impl FinalWrites {
     }
 }
 
-/// Sorts `ops[start..]` by key and keeps the last write of each.
-fn keep_last_per_key(history: &History, ops: &mut Vec<OpId>, start: usize) {
-    let key = |it: &OpId| history.op_key[it.index()];
-    if ops[start..].is_sorted_by(|left, right| key(left) < key(right)) {
+/// Sorts writes by key and keeps the last write of each.
+fn keep_last_per_key(history: &History, ops: &mut Vec<OpId>) {
+    let key = |it: &OpId| history.key_at(it.index());
+    if ops.is_sorted_by(|left, right| key(left) < key(right)) {
         return;
     }
-    ops[start..].sort_by_key(key);
-    let mut kept = start;
-    for idx in start..ops.len() {
+    ops.sort_by_key(key);
+    let mut kept = 0;
+    for idx in 0..ops.len() {
         let is_last = ops.get(idx + 1).is_none_or(|next| key(next) != key(&ops[idx]));
         if is_last {
             ops[kept] = ops[idx];
@@ -102,9 +136,7 @@ pub(crate) struct Writers {
 
 /// The writers of every version, the initial transaction included.
 pub(crate) struct Versions {
-    /// By value: who alone wrote it last, or one of the marks below, and to which key. They stand together, so that most reads look at
-    /// one place in memory.
-    only: Vec<(u32, KeyId)>,
+    only: OnlyWriters,
     /// Where each key begins in the columns of what was written more than once.
     starts: Vec<u32>,
     values: Vec<ValueId>,
@@ -134,32 +166,79 @@ impl Run {
     }
 }
 
+/// By value: who alone wrote it last, and to which key. Both stand together, so that most reads look at one place in memory,
+/// in as few bytes as the numbers of this history take: it is as long as there are values.
+struct OnlyWriters {
+    bytes: Vec<u8>,
+    /// So many bytes for each value.
+    width: usize,
+    /// So many bits are the writer, or one of the marks below; those above are the key.
+    writer_bits: u32,
+    mask: u64,
+}
+
 /// The value was never written last.
-const NOWHERE: u32 = u32::MAX;
+const NOWHERE: u64 = 0;
 /// The value was written more than once.
-const SEVERAL: u32 = u32::MAX - 1;
+const SEVERAL: u64 = 1;
+/// What a transaction's number has on top of it.
+const FIRST_TXN: u64 = 2;
+
+impl OnlyWriters {
+    /// Nothing was written.
+    fn new(history: &History) -> Self {
+        let bits = |n: usize| usize::BITS - n.leading_zeros();
+        let writer_bits = bits(history.n_txns() + FIRST_TXN as usize);
+        let n_bits = writer_bits + bits(history.n_keys());
+        let width = n_bits.div_ceil(u8::BITS) as usize;
+        // An entry is taken out of eight bytes, whatever follows it.
+        let bytes = vec![0; history.n_values() * width + size_of::<u64>()];
+        Self { bytes, width, writer_bits, mask: u64::MAX >> (u64::BITS - width as u32 * u8::BITS) }
+    }
+
+    #[inline]
+    fn word(&self, value: ValueId) -> u64 {
+        let at = value.index() * self.width;
+        u64::from_le_bytes(self.bytes[at..at + size_of::<u64>()].try_into().expect("the slice has this length"))
+    }
+
+    /// The writer of a value, or a mark, and the key.
+    #[inline]
+    fn get(&self, value: ValueId) -> (u64, KeyId) {
+        let entry = self.word(value) & self.mask;
+        (entry & ((1 << self.writer_bits) - 1), KeyId::from_index((entry >> self.writer_bits) as usize))
+    }
+
+    /// Notes a write of a value. Was there one already?
+    #[inline]
+    fn is_again(&mut self, value: ValueId, txn: TxnId, key: KeyId) -> bool {
+        let before = self.word(value);
+        let is_again = before & ((1 << self.writer_bits) - 1) != NOWHERE;
+        let writer = if is_again { SEVERAL } else { u64::from(txn.raw()) + FIRST_TXN };
+        let entry = u64::from(key.raw()) << self.writer_bits | writer;
+        let at = value.index() * self.width;
+        let word = before & !self.mask | entry;
+        self.bytes[at..at + size_of::<u64>()].copy_from_slice(&word.to_le_bytes());
+        is_again
+    }
+}
 
 impl Versions {
     /// The writers of every version.
     pub(crate) fn new(history: &History, final_writes: &FinalWrites) -> Self {
-        let mut only = vec![(NOWHERE, KeyId::from_index(0)); history.n_values()];
-        let mut is_again = |value: u32, txn: TxnId, key: KeyId| {
-            let entry = &mut only[value as usize];
-            let is_again = entry.0 != NOWHERE;
-            *entry = (if is_again { SEVERAL } else { txn.raw() }, key);
-            is_again
-        };
+        let mut only = OnlyWriters::new(history);
         for key in history.keys() {
-            is_again(history.initial_value(key).raw(), TxnId::INITIAL, key);
+            only.is_again(history.initial_value(key), TxnId::INITIAL, key);
         }
         let mut has_equal_writes = false;
         for txn in history.txns() {
             for op in final_writes.of(txn) {
-                has_equal_writes |= is_again(history.op_value[op.index()], txn, history.op_key[op.index()]);
+                let value = ValueId::from_index(history.op_value[op.index()] as usize);
+                has_equal_writes |= only.is_again(value, txn, history.key_at(op.index()));
             }
         }
         let has_scans = history.scans().next().is_some();
-        let is_listed = |value: ValueId| has_scans || only[value.index()].0 == SEVERAL;
+        let is_listed = |value: ValueId| has_scans || only.get(value).0 == SEVERAL;
         let writers = if has_scans || has_equal_writes { Some(final_writes) } else { None };
         let (starts, entries) = by_key(history, writers, is_listed);
         let values = entries.iter().map(|it| ValueId::from_index((it >> 32) as usize)).collect();
@@ -170,14 +249,14 @@ impl Versions {
     /// Who wrote a version last.
     #[inline]
     pub(crate) fn run(&self, key: KeyId, value: ValueId) -> Run {
-        match self.only[value.index()] {
+        match self.only.get(value) {
             (NOWHERE, _) => Run::Nobody,
             (SEVERAL, _) => {
                 let (start, end) = (self.starts[key.index()] as usize, self.starts[key.index() + 1] as usize);
                 let first = start + self.values[start..end].partition_point(|it| *it < value);
                 Run::Some(first..self.end_of_run(first, end, value))
             }
-            (writer, written) if written == key => Run::Only(TxnId::from_index(writer as usize)),
+            (writer, written) if written == key => Run::Only(TxnId::from_index((writer - FIRST_TXN) as usize)),
             _ => Run::Nobody,
         }
     }
@@ -256,7 +335,7 @@ fn by_key(
             for op in writes.of(txn) {
                 let value = ValueId::from_index(history.op_value[op.index()] as usize);
                 if is_listed(value) {
-                    visit(history.op_key[op.index()], value, txn);
+                    visit(history.key_at(op.index()), value, txn);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Decides levels that no engine knows by name, with the reference evaluator: for small histories.
 
-use iso_evidence::{Budget, Refutation, Schedule, Source, StopReason, Verdict, Witness};
+use iso_evidence::{Budget, Refutation, Schedule, Source, Sources, StopReason, Verdict, Witness};
 use iso_history::{Facts, History, OpId, Projection, TxnId};
 use iso_spec::{DirtyReads, Evaluation, Execution, Level, Prepared, Spec, Steps, evaluate};
 use std::collections::BTreeSet;
@@ -66,7 +66,7 @@ fn too_large(history: &History, spec: &Spec, why: &str) -> String {
 
 pub(crate) fn witness(execution: Execution) -> Witness {
     let source = |it: &(OpId, TxnId)| Source { read: it.0, writer: it.1 };
-    let sources: Vec<Source> = execution.sources.iter().map(source).collect();
+    let sources: Sources = execution.sources.iter().map(source).collect();
     Witness { schedule: Schedule::Execution(execution), sources: sources.into() }
 }
 

@@ -210,7 +210,7 @@ fn guess(facts: &Facts<'_>, witness: &Witness) -> Option<Guess> {
     // Levels that allow dirty reads do not say of every read whom it saw.
     let source = |read_idx: usize| {
         let read = facts.reads()[read_idx].op;
-        let told = witness.sources.binary_search_by_key(&read, |it| it.read).ok().map(|it| witness.sources[it].writer);
+        let told = witness.sources.writer_of(read);
         let any = || facts.candidates(read_idx).iter().copied().find(|it| txns.binary_search(it).is_ok());
         Some((read, told.or_else(any)?))
     };

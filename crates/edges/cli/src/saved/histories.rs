@@ -122,7 +122,7 @@ impl Claims for History {
             }
         };
         let is_execution = matches!(schedule, Schedule::Execution(_));
-        let verdict = Verdict::Allowed(Witness { schedule, sources: sources.into() });
+        let verdict = Verdict::Allowed(Witness { schedule, sources: Arc::new(sources.into_iter().collect()) });
         match levels.level(name).filter(|_| !is_execution) {
             // Whose statements took which snapshot is not in a document.
             Some(level) if level.snapshots().is_some() => self.is_allowed_by_text(levels, name),

@@ -28,7 +28,7 @@ use crate::rule::{Events, Rule, Visibility};
 use crate::witness::{self, witness};
 pub(crate) use frame::Frame;
 use graph::Buckets;
-use iso_evidence::{Budget, Note, Source, Stage, StopReason, Witness};
+use iso_evidence::{Budget, Note, Sources, Stage, StopReason, Witness};
 use iso_history::{Facts, Standing, TxnId};
 use open::decide_open;
 use parallel::decide_parallel;
@@ -77,6 +77,9 @@ pub(crate) fn decide_by_order(
         return Ok(None);
     }
     budget.check()?;
+    if let Some(commits) = serial_order(&frame, &orders) {
+        return Ok(Some(Decision::Allowed(serial_witness(&frame, commits))));
+    }
     let placed = orders.into_iter().map(|commits| {
         let placement = place(&frame, &commits);
         (commits, placement)
@@ -99,6 +102,22 @@ pub(crate) fn decide_by_order(
         Repair::new(&frame, commits, placement).run(budget)?
     };
     Ok(decision_of(&frame, repaired))
+}
+
+/// An order in which snapshots can be right before their commits: to run it takes less time and memory than to look for
+/// places of snapshots, and a history that is not serializable shows it early.
+fn serial_order<'o>(frame: &Frame<'_>, orders: &'o [Vec<TxnId>]) -> Option<&'o [TxnId]> {
+    let rule = frame.rule;
+    let has_snapshots = rule.events != Events::One && rule.visibility == Visibility::Everything;
+    let mut orders = orders.iter().filter(|_| has_snapshots && !frame.sources.is_open());
+    orders.find(|it| place::is_serial(frame, it)).map(Vec::as_slice)
+}
+
+fn serial_witness(frame: &Frame<'_>, commits: &[TxnId]) -> Witness {
+    let events = frame.rule.events;
+    let nodes = commits.iter().flat_map(|it| [events.start(*it), events.commit(*it)]);
+    let sources = frame.facts.sources().unwrap_or_else(|| witness::sources(frame.facts, |it| frame.source(it)));
+    witness(events, nodes, sources)
 }
 
 /// The order of a window that goes along this one, if more fits into it.
@@ -184,7 +203,7 @@ fn witness_of(frame: &Frame<'_>, commits: &[TxnId], placement: &Placement) -> Wi
 }
 
 /// Who each read read from: the last committed writer of its key, where there are several possible ones.
-fn sources_of(frame: &Frame<'_>, commits: &[TxnId], placement: &Placement) -> Arc<Vec<Source>> {
+fn sources_of(frame: &Frame<'_>, commits: &[TxnId], placement: &Placement) -> Arc<Sources> {
     // Where values say it of all, the list is there already.
     if let Some(sources) = frame.facts.sources() {
         return sources;

@@ -37,7 +37,7 @@ pub(super) enum Misfit {
 /// Runs the commits in this order.
 pub(super) fn place(frame: &Frame<'_>, commits: &[TxnId]) -> Placement {
     if frame.rule.events == Events::One {
-        let mut misfits = replay(frame, commits);
+        let mut misfits = replay(frame, commits, usize::MAX);
         if frame.rule.visibility == Visibility::DirectAndConflicting && !misfits.is_empty() {
             let fit = Fit::new(frame, commits);
             misfits.retain(|it| matches!(it, Misfit::Read(read) if fit.sees_newer(*read as usize)));
@@ -59,7 +59,13 @@ pub(super) fn judge(frame: &Frame<'_>, commits: &[TxnId], snapshots: Vec<u32>) -
     Placement { snapshots, misfits }
 }
 
-fn replay(frame: &Frame<'_>, commits: &[TxnId]) -> Vec<Misfit> {
+/// Does each read find what it saw if transactions run one after the other?
+pub(super) fn is_serial(frame: &Frame<'_>, commits: &[TxnId]) -> bool {
+    replay(frame, commits, 1).is_empty()
+}
+
+/// The reads that find another version if transactions run one after the other; no more than somebody wants.
+fn replay(frame: &Frame<'_>, commits: &[TxnId], n_wanted: usize) -> Vec<Misfit> {
     let facts = frame.facts;
     let mut last = vec![TxnId::INITIAL; facts.history().n_keys()];
     let mut misfits = Vec::new();
@@ -68,6 +74,9 @@ fn replay(frame: &Frame<'_>, commits: &[TxnId]) -> Vec<Misfit> {
             if !frame.is_possible(read, last[frame.key(read).index()]) {
                 misfits.push(Misfit::Read(read as u32));
             }
+        }
+        if misfits.len() >= n_wanted {
+            break;
         }
         for key in facts.written_keys(*txn) {
             last[key.index()] = *txn;

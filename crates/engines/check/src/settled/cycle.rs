@@ -188,7 +188,7 @@ fn premise(links: &Links<'_>, level: Level, order: &[TxnId], step: &CycleEdge) -
     let (other, source) = (step.earlier, step.later);
     let ways = if level == Level::CausalConsistency { Ways::from(links, order, other) } else { Ways::default() };
     let mut best: Option<Vec<TxnId>> = None;
-    for (read, _) in links.sources.iter().enumerate().filter(|it| it.1.writer == source) {
+    for (read, _) in links.sources.iter().enumerate().filter(|it| *it.1 == source) {
         let at = facts.reads()[read];
         let reader = at.reader;
         if reader == other || !facts.writes(other, at.key) {
@@ -222,7 +222,7 @@ fn how_seen(links: &Links<'_>, level: Level, read: usize, other: TxnId) -> Optio
     match level {
         Level::ReadCommitted => {
             let earlier = links.read_range(reader).start..read;
-            links.sources[earlier].iter().any(|it| it.writer == other).then(|| vec![reader])
+            links.sources[earlier].contains(&other).then(|| vec![reader])
         }
         Level::ReadAtomic => {
             (links.is_session_ordered(other, reader) || read_from(reader, other)).then(|| vec![reader])

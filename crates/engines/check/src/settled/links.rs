@@ -4,7 +4,7 @@
 //! order, or stops at a cycle. Only derived edges are stored; session order and reads-from are looked up in the facts.
 //! Cost: linear in transactions, reads and derived edges.
 
-use iso_evidence::{Budget, Source, StopReason};
+use iso_evidence::{Budget, StopReason};
 use iso_history::{Facts, KeyId, Standing, TxnId};
 
 /// Transactions of a cycle: each has the one before as predecessor, and the first has the last.
@@ -64,7 +64,7 @@ impl Edges {
 pub(super) struct Links<'f> {
     pub(super) facts: &'f Facts<'f>,
     /// Whom each read saw, in the order of [`Facts::reads`]; empty if reads do not matter.
-    pub(super) sources: &'f [Source],
+    pub(super) sources: &'f [TxnId],
     /// The session predecessor that counts; the initial transaction if there is none.
     pub(super) previous: Vec<TxnId>,
     recovered: Predecessors,
@@ -84,7 +84,7 @@ pub(super) enum Link {
 }
 
 impl<'f> Links<'f> {
-    pub(super) fn new(facts: &'f Facts<'f>, sources: &'f [Source], recovered: &Edges) -> Self {
+    pub(super) fn new(facts: &'f Facts<'f>, sources: &'f [TxnId], recovered: &Edges) -> Self {
         let history = facts.history();
         let mut previous = vec![TxnId::INITIAL; history.n_txns()];
         for session in history.sessions() {
@@ -106,7 +106,7 @@ impl<'f> Links<'f> {
     pub(super) fn reads(&self, txn: TxnId) -> impl Iterator<Item = (KeyId, TxnId)> + '_ {
         let range = self.read_range(txn);
         let keys = range.clone().map(|it| self.facts.read_key(it));
-        keys.zip(self.sources[range].iter().map(|it| it.writer))
+        keys.zip(self.sources[range].iter().copied())
     }
 
     /// The positions of a transaction's reads; none if reads do not matter.
@@ -137,7 +137,7 @@ impl<'f> Links<'f> {
             let reads = self.read_range(txn);
             if nth < reads.len() {
                 let read = reads.start + nth;
-                return Some((self.sources[read].writer, Link::ReadFrom(read)));
+                return Some((self.sources[read], Link::ReadFrom(read)));
             }
             nth -= reads.len();
         }

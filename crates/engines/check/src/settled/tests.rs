@@ -194,7 +194,7 @@ fn it_does_not_matter_which_edges_are_inferred_first() {
         let history = test_store::run(&mut random, manner);
         let facts = Facts::new(&history);
         let (Some(sources), true) = (facts.sources(), facts.local().is_empty()) else { continue };
-        let links = || Links::new(&facts, &sources, &Edges::default());
+        let links = || Links::new(&facts, sources.writers(), &Edges::default());
         let base = links().order(&budget).unwrap().unwrap();
         let links_of_base = links();
         let replay = Replay::new(&links_of_base, &base);

@@ -5,7 +5,7 @@ use crate::generate::{Dice, trace};
 use crate::oracle::{Findings, Judge, Observed, Run, allows};
 use crate::right::prediction_is_right;
 use crate::{setting, witness};
-use iso_evidence::{Budget, Source, StopReason, Witness};
+use iso_evidence::{Budget, Sources, StopReason, Witness};
 use iso_history::{Facts, OpId, TxnId};
 use iso_predict::{Answer, Boundary, LEVELS, Precision, Prediction, Predictor, Question, TARGETS, Unknown};
 use iso_spec::Level;
@@ -213,7 +213,7 @@ impl Comparison {
         let history = draft.build();
         let facts = Facts::new(&history);
         // Who read from whom says which runs there are.
-        let mut known: Vec<(Arc<Vec<Source>>, [Findings; 3])> = Vec::new();
+        let mut known: Vec<(Arc<Sources>, [Findings; 3])> = Vec::new();
         for (level, target) in LEVELS.into_iter().flat_map(|level| targets_above(level, plan)) {
             let Some(witness) = plan.witness(&facts, level, target) else { continue };
             let observed = Observed::new(&history, &witness);

@@ -1,7 +1,7 @@
 //! Is a witness one of its level? Replays the schedule, or compares what each reader saw with whom it must see.
 
 use super::favourable::most_favourable;
-use super::sources::Sources;
+use super::sources::NamedSources;
 use super::uncertified::Uncertified;
 use super::{replay, schedule, uncommitted, versions, visibility};
 use crate::{Schedule, Witness};
@@ -54,7 +54,7 @@ fn check_witness(history: &History, level: Level, witness: &Witness) -> Result<(
             Schedule::Order(order),
         ) => {
             schedule::check_order(history, order, false)?;
-            let sources = Sources::new(history, &witness.sources)?;
+            let sources = NamedSources::new(history, &witness.sources)?;
             // Whatever is serializable satisfies all the levels here, and is quickly replayed.
             if replay::is_serial(history, order, &sources) {
                 return Ok(());

@@ -1,7 +1,7 @@
 //! Replays a schedule on an empty store and compares what each read returned. Cost: linear in operations.
 
 use super::own::OwnWrites;
-use super::sources::Sources;
+use super::sources::NamedSources;
 use super::uncertified::{Uncertified, wrong};
 use crate::Event;
 use iso_history::{History, KeyId, Op, OpId, TxnId, ValueId};
@@ -26,7 +26,7 @@ pub(super) fn replay_serially(history: &History, order: &[TxnId]) -> Result<(), 
 }
 
 /// Does running one transaction after the other give what each read returned, from exactly these sources?
-pub(super) fn is_serial(history: &History, order: &[TxnId], sources: &Sources<'_>) -> bool {
+pub(super) fn is_serial(history: &History, order: &[TxnId], sources: &NamedSources<'_>) -> bool {
     let mut store = Store::new(history);
     let mut last_writer = vec![TxnId::INITIAL; history.n_keys()];
     order.iter().all(|txn| {

@@ -3,7 +3,7 @@
 
 use super::own::OwnWrites;
 use super::rows::Rows;
-use super::sources::Sources;
+use super::sources::NamedSources;
 use super::uncertified::{Uncertified, wrong};
 use iso_history::{History, KeyId, Op, OpId, TxnId, ValueId};
 
@@ -88,7 +88,7 @@ impl Scheduled<'_> {
 pub(super) fn check_sources<'a>(
     history: &'a History,
     order: &'a [TxnId],
-    sources: &Sources<'_>,
+    sources: &NamedSources<'_>,
 ) -> Result<Scheduled<'a>, Uncertified> {
     let mut checking = Checking::new(history, order);
     for (place, txn) in (1..).zip(order) {
@@ -126,7 +126,7 @@ impl<'a> Checking<'a> {
         }
     }
 
-    fn read(&mut self, txn: TxnId, sources: &Sources<'_>) -> Result<(), Uncertified> {
+    fn read(&mut self, txn: TxnId, sources: &NamedSources<'_>) -> Result<(), Uncertified> {
         let history = self.scheduled.history;
         let mut named = sources.of(txn);
         self.own.start(txn);

@@ -155,8 +155,7 @@ impl<'a> Repetition<'a> {
     /// Who wrote what the twin of a read saw.
     fn observed_writer(&self, op: OpId, reader: TxnId) -> Option<TxnId> {
         let twin = self.twin_of(op, reader)?;
-        let sources = &self.observed.witness.sources;
-        sources.binary_search_by_key(&twin, |it| it.read).ok().map(|at| sources[at].writer)
+        self.observed.witness.sources.writer_of(twin)
     }
 }
 

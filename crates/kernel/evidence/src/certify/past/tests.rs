@@ -1,11 +1,11 @@
 //! Blocks of sessions, and what readers did not see, compared with all sessions at once.
 
 use super::super::common::{each_history, show};
-use super::super::sources::Sources;
+use super::super::sources::NamedSources;
 use super::super::unseen::{check_in_groups, check_unseen};
 use super::super::versions::check_sources;
 use super::{Causes, check_in_blocks};
-use crate::Source;
+use crate::{Source, Sources};
 
 use iso_history::{Facts, TxnId};
 
@@ -19,8 +19,8 @@ fn it_does_not_matter_how_the_past_is_looked_at() {
         let source = |(idx, read): (usize, &iso_history::ExternalRead)| {
             facts.candidates(idx).first().map(|writer| Source { read: read.op, writer: *writer })
         };
-        let sources: Vec<Source> = facts.reads().iter().enumerate().filter_map(source).collect();
-        let sources = Sources::new(history, &sources).unwrap();
+        let sources: Sources = facts.reads().iter().enumerate().filter_map(source).collect();
+        let sources = NamedSources::new(history, &sources).unwrap();
         // The order of the input is no schedule of every history.
         let Ok(scheduled) = check_sources(history, &order, &sources) else { return };
         n_histories += 1;
