@@ -1,4 +1,4 @@
-//! Shows that a core is forbidden whatever its lists mean, so that `certify` can replay it at any size.
+//! Shows that a core is forbidden whatever its lists mean and whoever committed, so that `certify` can replay it at any size.
 //!
 //! As the verdict does, it looks first at what is certain, without the list reads of several meanings, and then at each
 //! meaning of the first of them. What has one meaning is derived. Cost: a decision and a derivation for each meaning.
@@ -10,15 +10,12 @@ use crate::local::refute_by_one_read;
 use crate::mixed::{mixed_reads, with_chosen};
 use crate::pieces::pieces_of_counted;
 use iso_evidence::{Budget, Derivation, Grounds, Refutation, StopReason, Verdict, certify_facts};
-use iso_history::{Facts, History, LocalKind, OpId, Projection, TxnId};
+use iso_history::{Facts, History, LocalKind, OpId, Outcome, Projection, Standing, TxnId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
 
 /// A derivation is given up after so many questions to the budget, if there may be another way: a minute or two.
 const MAX_QUESTIONS: u32 = 2_000_000;
-
-/// A read with as many elements that may have been rolled back is not taken apart.
-const MAX_PLACES: usize = 12;
 
 /// Why these facts are forbidden; none if that was not found out in time, or if it does not take long to see.
 pub(crate) fn grounds_for(
@@ -56,7 +53,12 @@ pub(crate) fn grounds(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> O
         return Some(Grounds::OneRead);
     }
     if facts.ambiguous_list().is_none() {
-        return derive_level(facts, level, budget).map(Grounds::Derivation);
+        // Derivations of these levels are about pieces of transactions, whose outcome must be known.
+        let mut txns = facts.txns().filter(|_| level.is_of_databases());
+        return match txns.find(|it| facts.standing(*it) == Standing::Optional) {
+            Some(txn) => either_way(facts.history(), level, txn, budget),
+            None => derive_level(facts, level, budget).map(Grounds::Derivation),
+        };
     }
     let open = facts.ambiguous_lists().into_iter().collect();
     match part_without(facts, level, &open, budget).ok()? {
@@ -69,6 +71,14 @@ pub(crate) fn grounds(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> O
 fn each(cases: Vec<History>, level: Level, budget: &Budget<'_>) -> Option<Grounds> {
     let of_case = |it: History| grounds(&Facts::new(&it), level, budget);
     cases.into_iter().map(of_case).collect::<Option<_>>().map(Grounds::Cases)
+}
+
+/// Why the history is forbidden whether a transaction committed or not.
+fn either_way(history: &History, level: Level, txn: TxnId, budget: &Budget<'_>) -> Option<Grounds> {
+    budget.check().ok()?;
+    let grounds_if = |outcome| grounds(&Facts::new(&history.with_outcome(txn, outcome)), level, budget).map(Box::new);
+    let (committed, aborted) = (grounds_if(Outcome::Committed)?, grounds_if(Outcome::Aborted)?);
+    Some(Grounds::Outcomes { txn, committed, aborted })
 }
 
 /// Why read uncommitted forbids a history, where it is chosen which elements of the first reads were rolled back.
@@ -86,10 +96,9 @@ fn mixed(
     if let Some(part) = part_without(&facts, level, &open, budget).ok()? {
         return Some(part);
     }
-    // Nobody could go through more.
-    let n_cases = (places.len() < MAX_PLACES).then(|| 1_u64 << places.len())?;
     let mut cases = Vec::new();
-    for bits in 0..n_cases {
+    for bits in 0..1_u64.checked_shl(places.len() as u32)? {
+        budget.check().ok()?;
         chosen.push(bits);
         cases.push(mixed(history, reads, chosen, budget)?);
         chosen.pop();
@@ -129,7 +138,7 @@ mod tests {
     use crate::check_facts;
     use crate::test_store::{Random, history};
     use iso_evidence::certify;
-    use iso_history::{HistoryBuilder, Outcome, Place};
+    use iso_history::{HistoryBuilder, Place};
     use std::cell::Cell;
     use std::sync::Arc;
 

@@ -8,13 +8,14 @@ mod sql;
 
 use common::{Random, show};
 use iso_check::{check, check_levels};
-use iso_evidence::{Budget, Refutation, Schedule, StopReason, Verdict, Witness, certify};
+use iso_evidence::{Budget, Grounds, Refutation, Schedule, StopReason, Verdict, Witness, certify};
 use iso_history::{
     Column, Comparison, Datum, Facts, History, HistoryBuilder, Locking, Outcome, Place, Predicate, Projection,
 };
 use iso_spec::{Catalogue, Level, Steps, evaluate};
 use sql::SqlShape;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 fn is_allowed(facts: &Facts<'_>, level: Level) -> bool {
     evaluate(facts, Catalogue::builtin().of(level), &mut Steps::unlimited()).is_allowed().unwrap()
@@ -240,6 +241,30 @@ fn refuse_cores(history: &History, level: Level, refutation: &Refutation) -> usi
         }
     }
     n_refused
+}
+
+/// Nobody has time to make cores small, and who committed is open.
+#[test]
+fn cores_with_unknown_outcomes_are_certified_at_any_size() {
+    let (never, at_once) = (|| None, || Some(StopReason::Timeout));
+    let budget = Budget::new(&never).explained_until(&at_once);
+    let shape = SqlShape { n_txns: 12, n_sessions: 4, indeterminate: 25, ..SqlShape::SMALL };
+    for level in [Level::RowSnapshots, Level::StatementSnapshots, Level::TransactionSnapshot] {
+        let (mut n_either_way, mut n_refused) = (0, 0);
+        for seed in 0..40 {
+            let history = Random::new(seed).sql_history(shape);
+            let verdict = check(&history, level, &budget);
+            certify(&history, level, &verdict).unwrap_or_else(|it| panic!("seed {seed}: {it}, {}", show(&history)));
+            let Verdict::Forbidden(refutation) = verdict else { continue };
+            let Some(Grounds::Outcomes { txn, committed, aborted }) = refutation.grounds.as_deref() else { continue };
+            let (committed, aborted) = (aborted.clone(), committed.clone());
+            let exchanged = Some(Arc::new(Grounds::Outcomes { txn: *txn, committed, aborted }));
+            let exchanged = Verdict::Forbidden(Refutation { grounds: exchanged, ..refutation.clone() });
+            n_either_way += 1;
+            n_refused += usize::from(certify(&history, level, &exchanged).is_err());
+        }
+        assert!(n_either_way > 0 && n_refused > 0, "{level}: {n_either_way}, {n_refused} refused");
+    }
 }
 
 /// Nobody has time to make cores small, so that they are too large for the text of the level.

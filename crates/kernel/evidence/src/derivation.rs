@@ -9,7 +9,7 @@ use crate::Event;
 use iso_history::{KeyId, OpId, TxnId};
 use iso_spec::Level;
 
-/// Why a core is forbidden whatever its lists mean, for a checker that does not search.
+/// Why a core is forbidden whatever its lists mean and whoever committed, for a checker that does not search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grounds {
     /// Each list has one meaning, and a contradiction follows.
@@ -27,6 +27,15 @@ pub enum Grounds {
     },
     /// A list read has several meanings, and each of them is forbidden.
     Cases(Vec<Self>),
+    /// The outcome of a transaction is unknown, and the core is forbidden either way.
+    Outcomes {
+        /// The transaction.
+        txn: TxnId,
+        /// Why it is forbidden if it committed.
+        committed: Box<Self>,
+        /// Why it is forbidden if it did not.
+        aborted: Box<Self>,
+    },
 }
 
 /// Why a core is forbidden. Transactions and operations have the numbers of the core as a history of its own.

@@ -79,7 +79,7 @@ impl Place {
 
 impl History {
     /// The same history with a known outcome. When an indeterminate transaction ended stays unknown.
-    fn with_outcome(&self, txn: TxnId, outcome: Outcome) -> Self {
+    pub fn with_outcome(&self, txn: TxnId, outcome: Outcome) -> Self {
         let mut history = self.clone();
         history.txn_outcome[txn.index()] = outcome;
         history.forget_ends(|it| it == txn);

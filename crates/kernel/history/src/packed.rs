@@ -124,13 +124,14 @@ impl Packed {
         let difference = |it: &i64| it.wrapping_sub(smallest).cast_unsigned();
         let largest = self.open.iter().map(difference).max().unwrap_or_default();
         let width = MASKS.iter().position(|it| largest <= *it).expect("eight bytes have any difference");
-        self.differences.truncate(self.differences.len().saturating_sub(PADDING));
-        let place = (self.differences.len() as u64) << WIDTH_BITS | width as u64;
-        self.blocks.push(Block { smallest, place });
-        for entry in &self.open {
-            self.differences.extend_from_slice(&difference(entry).to_le_bytes()[..width]);
+        let start = self.differences.len().saturating_sub(PADDING);
+        self.blocks.push(Block { smallest, place: (start as u64) << WIDTH_BITS | width as u64 });
+        self.differences.resize(start + BLOCK * width + PADDING, 0);
+        for (nth, entry) in self.open.iter().enumerate() {
+            // Eight bytes at once are fast; what is too much of them is zero, and the next entry is written over it.
+            let at = start + nth * width;
+            self.differences[at..at + PADDING].copy_from_slice(&difference(entry).to_le_bytes());
         }
-        self.differences.extend_from_slice(&[0; PADDING]);
         self.open.clear();
     }
 }

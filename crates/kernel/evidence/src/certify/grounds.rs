@@ -1,4 +1,4 @@
-//! Is a core forbidden whatever its lists mean? Replayed meaning by meaning, without search.
+//! Is a core forbidden whatever its lists mean, and whoever committed? Replayed case by case, without search.
 //!
 //! An element that several transactions appended, or a reader that may not have committed, gives a list several meanings,
 //! and the core is forbidden if each of them is. What the meanings are is asked of the core, and never of the evidence.
@@ -21,6 +21,13 @@ pub(super) fn certify_grounds(core: &History, level: Level, grounds: &Grounds) -
         _ if has_mixed_lists => Mixed::new(core, level).check(grounds, &mut Vec::new()),
         Grounds::Cases(told) if facts.ambiguous_list().is_some() => check_cases(&facts.cases(), level, told),
         Grounds::Cases(_) => Err(refused("its lists have one meaning")),
+        Grounds::Outcomes { txn, committed, aborted } => {
+            if txn.index() >= core.n_txns() || core.outcome(*txn) != Outcome::Indeterminate {
+                return Err(refused("it is known what became of a transaction"));
+            }
+            certify_grounds(&core.with_outcome(*txn, Outcome::Committed), level, committed)?;
+            certify_grounds(&core.with_outcome(*txn, Outcome::Aborted), level, aborted)
+        }
         Grounds::OneRead if has_unexplained_read(&facts, level) => Ok(()),
         Grounds::OneRead => Err(refused("all of its reads can be explained")),
         Grounds::Part { txns, ops, because } => {
