@@ -79,6 +79,7 @@ impl Place {
 
 impl History {
     /// The same history with a known outcome. When an indeterminate transaction ended stays unknown.
+    #[must_use]
     pub fn with_outcome(&self, txn: TxnId, outcome: Outcome) -> Self {
         let mut history = self.clone();
         history.txn_outcome[txn.index()] = outcome;
