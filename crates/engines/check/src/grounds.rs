@@ -232,6 +232,42 @@ mod tests {
         }
     }
 
+    /// Appends and list reads of one transaction.
+    fn add(builder: &mut HistoryBuilder, session: &str, appended: &[(&str, i64)], read: &[(&str, Vec<i64>)]) {
+        let outcome = if session == "aborted" { Outcome::Aborted } else { Outcome::Committed };
+        let session = builder.session(session);
+        builder.begin(session, Place::default());
+        for (list, element) in appended {
+            let (list, element) = (builder.key((*list).into()), builder.value((*element).into()));
+            builder.append(list, element);
+        }
+        for (list, elements) in read {
+            let elements: Vec<_> = elements.iter().map(|it| builder.value((*it).into())).collect();
+            let list = builder.key((*list).into());
+            builder.read_list(list, elements);
+        }
+        builder.end(outcome);
+    }
+
+    #[test]
+    fn a_dozen_elements_that_may_have_been_rolled_back_are_certified() {
+        let again: Vec<i64> = (100..112).collect();
+        let of_x: Vec<(&str, i64)> = again.iter().map(|it| ("x", *it)).collect();
+        let mut builder = HistoryBuilder::new();
+        add(&mut builder, "aborted", &of_x, &[]);
+        add(&mut builder, "again", &[&of_x[..], &[("y", 1), ("z", 1)]].concat(), &[]);
+        // If x has elements of the second one, it comes before this one in x, and after it in y.
+        add(&mut builder, "first", &[("x", 1), ("y", 2)], &[]);
+        // If it has none of them, it comes after this one in x, and before it in z.
+        add(&mut builder, "last", &[("x", 3), ("z", 2)], &[]);
+        add(&mut builder, "reader", &[], &[("x", [again, vec![1, 3]].concat()), ("y", vec![2, 1])]);
+        add(&mut builder, "other reader", &[], &[("z", vec![1, 2])]);
+        let history = builder.finish().unwrap();
+        let verdict = check_facts(&Facts::new(&history), Level::ReadUncommitted, &Budget::unlimited());
+        assert!(matches!(verdict, Verdict::Forbidden(_)), "{verdict:?}");
+        assert_eq!(certify(&history, Level::ReadUncommitted, &verdict), Ok(()));
+    }
+
     /// The whole as its own core, with these grounds.
     fn is_accepted(history: &History, level: Level, grounds: Grounds) -> bool {
         let facts = Facts::new(history);
