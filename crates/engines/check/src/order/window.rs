@@ -297,23 +297,24 @@ mod tests {
     fn whoever_reads_what_is_far_away_is_told_after_whom_it_read_from() {
         let mut builder = HistoryBuilder::new();
         let keys: Vec<_> = (0..4).map(|it| builder.key(Datum::Int(it))).collect();
-        let n_writers = FAR as i64 + 200;
+        let int = |it: usize| i64::try_from(it).unwrap();
+        let n_writers = FAR + 200;
         for nth in 0..n_writers {
             let session = builder.session("writer");
             builder.begin(session, Place::default());
-            builder.times(Some(10 * nth), Some(10 * nth + 5));
-            let value = builder.value_named(Name::Int(nth + 1));
-            builder.write(keys[nth as usize % 4], value);
+            builder.times(Some(int(10 * nth)), Some(int(10 * nth + 5)));
+            let value = builder.value_named(Name::Int(int(nth + 1)));
+            builder.write(keys[nth % 4], value);
             builder.end(Outcome::Committed);
         }
         // What keys held after the hundredth of them, twice.
-        for late in 0..2 {
+        for nth in n_writers..n_writers + 2 {
             let session = builder.session("reader");
             builder.begin(session, Place::default());
-            builder.times(Some(10 * (n_writers + late)), Some(10 * (n_writers + late) + 5));
-            for nth in 96..100 {
-                let value = builder.value_named(Name::Int(nth + 1));
-                builder.read(keys[nth as usize % 4], value);
+            builder.times(Some(int(10 * nth)), Some(int(10 * nth + 5)));
+            for source in 96..100 {
+                let value = builder.value_named(Name::Int(int(source + 1)));
+                builder.read(keys[source % 4], value);
             }
             builder.end(Outcome::Committed);
         }
