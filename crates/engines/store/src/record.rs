@@ -126,9 +126,18 @@ pub(crate) struct Scanned {
 /// Everything that transactions that have ended did.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
+    keeping: Keeping,
     txns: Vec<Ended>,
     ops: Vec<Recorded>,
     scans: Vec<Scanned>,
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Keeping {
+    #[default]
+    Everything,
+    Nothing,
 }
 
 /// A transaction that has ended.
@@ -146,7 +155,15 @@ struct Ended {
 }
 
 impl Record {
+    /// One that stays empty.
+    pub(crate) fn nothing() -> Self {
+        Self { keeping: Keeping::Nothing, ..Self::default() }
+    }
+
     pub(crate) fn add_scan(&mut self, scan: Scanned) -> u32 {
+        if self.keeping == Keeping::Nothing {
+            return 0;
+        }
         self.scans.push(scan);
         self.scans.len() as u32 - 1
     }
@@ -161,14 +178,19 @@ impl Record {
         times: Option<(i64, i64)>,
     ) {
         let (ops_start, outcome, pos) = (self.ops.len() as u32, Outcome::Committed, pos.unwrap_or(0));
-        self.txns.push(Ended { session, outcome, pos, snapshot, ops_start, times });
-        self.ops.extend_from_slice(ops);
+        self.end(Ended { session, outcome, pos, snapshot, ops_start, times }, ops);
+    }
+
+    fn end(&mut self, ended: Ended, ops: &[Recorded]) {
+        if self.keeping == Keeping::Everything {
+            self.txns.push(ended);
+            self.ops.extend_from_slice(ops);
+        }
     }
 
     pub(crate) fn abort(&mut self, session: u32, ops: &[Recorded], times: Option<(i64, i64)>) {
         let ops_start = self.ops.len() as u32;
-        self.txns.push(Ended { session, outcome: Outcome::Aborted, pos: 0, snapshot: 0, ops_start, times });
-        self.ops.extend_from_slice(ops);
+        self.end(Ended { session, outcome: Outcome::Aborted, pos: 0, snapshot: 0, ops_start, times }, ops);
     }
 
     pub(crate) fn n_ops(&self) -> usize {

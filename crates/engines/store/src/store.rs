@@ -111,6 +111,20 @@ impl Store {
         Ok(())
     }
 
+    /// The same, but nothing is remembered of transactions that have ended, except what others may still read: [`Self::history`]
+    /// and what else tells of them has none. For whoever writes down what happens.
+    #[must_use]
+    pub fn unrecorded(self) -> Self {
+        Self { record: Record::nothing(), ..self }
+    }
+
+    /// The next transaction of a session reads the newest versions, whatever the policy says.
+    pub fn catch_up(&mut self, session: SessionId) -> Result<(), Error> {
+        let entry = self.sessions.get_mut(session.index()).ok_or(Error::UnknownSession { session })?;
+        entry.mood = Mood::Careful;
+        Ok(())
+    }
+
     /// The session of that name, made at its first mention.
     pub fn session(&mut self, name: &str) -> SessionId {
         if let Some(session) = self.session_ids.get(name) {

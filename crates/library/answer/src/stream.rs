@@ -283,7 +283,7 @@ impl StreamCheck {
     /// Looks once more at what did not fit: a recording that grew may show now why.
     pub fn look_again(&mut self, recording: &dyn Recording, budget: &Budget<'_>) {
         for track in self.tracks.iter_mut().filter(|it| matches!(it.standing, Standing::Undecided)) {
-            track.look_again(recording, budget);
+            track.look_again(track.suspects.len(), recording, budget);
         }
     }
 
@@ -367,6 +367,8 @@ impl Track {
     }
 
     fn finish(&mut self, recording: &dyn Recording, steps: &mut dyn Steps, budget: &Budget<'_>) {
+        // Whoever becomes a suspect from here on is looked at in the whole recording.
+        let n_before = self.suspects.len();
         while self.take_held(Held::any, recording, steps, budget) {}
         loop {
             let mut misfits = Vec::new();
@@ -383,7 +385,7 @@ impl Track {
             }
         }
         if matches!(self.standing, Standing::Undecided) {
-            self.look_again(recording, budget);
+            self.look_again(n_before, recording, budget);
         }
         self.await_replay();
         if let (Standing::Holds, Some(Err(why))) = (&self.standing, self.replay.as_ref().map(Replayer::finish)) {
@@ -478,10 +480,11 @@ impl Track {
         }
     }
 
-    /// The recording is complete now: what it said too little about may be clear.
-    fn look_again(&mut self, recording: &dyn Recording, budget: &Budget<'_>) {
+    /// The recording has more now: what it said too little about may be clear. Looks at the first so many suspects.
+    fn look_again(&mut self, n_first: usize, recording: &dyn Recording, budget: &Budget<'_>) {
         let suspects = std::mem::take(&mut self.suspects);
-        let is_shown = suspects.iter().take(MAX_LOOKED_AT).any(|it| self.is_shown(&it.keys, recording, budget));
+        let is_shown =
+            suspects.iter().take(n_first.min(MAX_LOOKED_AT)).any(|it| self.is_shown(&it.keys, recording, budget));
         if !is_shown {
             self.suspects = suspects;
         }

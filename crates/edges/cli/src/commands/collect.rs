@@ -14,7 +14,7 @@ use crate::timeline::{Timeline, in_seconds};
 use crate::voice::Voice;
 use anyhow::{Context, anyhow, bail};
 use iso_collect::{
-    APPLICATIONS, Aborts, Assertion, Cause, CollectError, Collected, Control, Database, Dialect, FinalRead, Likeliness,
+    APPLICATIONS, Aborts, Assertion, Cause, CollectError, Collected, Control, Database, FinalRead, Likeliness,
     Parameters, Plan, Retries, Tally, Target, WORKLOADS, Workload, check_workload, collect, shares, workload,
 };
 use iso_formats::{Format, ReadOptions, write_headed_path};
@@ -130,8 +130,6 @@ impl Collect {
             (known, isolations, isolation)
         };
         let txns = raw.txns.or(raw.duration.is_none().then_some(DEFAULT_TXNS));
-        // The weak store may answer a new session from any old state, which no window reaches.
-        let is_old = !raw.check.is_empty() && database.dialect() == Dialect::Store;
         let plan = Plan {
             origin: origin(raw, &*database, &*workload, &isolation, txns),
             workload,
@@ -140,7 +138,7 @@ impl Collect {
             duration: raw.duration,
             seed: raw.seed,
             retries: if raw.retry { Retries::UpTo(RETRIES) } else { Retries::None },
-            final_read: if raw.no_final_read || is_old { FinalRead::No } else { FinalRead::Yes },
+            final_read: if raw.no_final_read { FinalRead::No } else { FinalRead::Yes },
             faults: raw.faults.plan(&*database, raw.seed)?,
             pause: raw.pause.unwrap_or_default(),
         };

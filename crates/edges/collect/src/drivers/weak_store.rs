@@ -59,7 +59,7 @@ pub(crate) fn open(address: &Address) -> Result<WeakStore, OpenError> {
     let policy = address.option("policy").map_or(Some(Choice::Random), Choice::from_name);
     let policy = policy.ok_or_else(|| wrong("policy", "latest, random or adversarial"))?;
     let seed = address.option("seed").map_or(Ok(1), str::parse).map_err(|_| wrong("seed", "a whole number"))?;
-    let store = Store::new(level, policy.of_store(), seed).expect("the level is one of a store");
+    let store = Store::new(level, policy.of_store(), seed).expect("the level is one of a store").unrecorded();
     let shared = Mutex::new(Shared { store, n_sessions: 0, generation: 0 });
     let shared = Arc::new(Door { shared, ended: Condvar::new() });
     Ok(WeakStore { level, policy, seed, shared })
@@ -68,6 +68,15 @@ pub(crate) fn open(address: &Address) -> Result<WeakStore, OpenError> {
 impl WeakStore {
     fn shared(&self) -> MutexGuard<'_, Shared> {
         self.shared.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn client(&self, isolation: &str) -> Result<SharedClient, Failure> {
+        isolation_of(self, isolation)?;
+        let mut shared = self.shared();
+        let name = session_name(shared.n_sessions);
+        shared.n_sessions += 1;
+        let session = shared.store.session(&name);
+        Ok(SharedClient { shared: self.shared.clone(), session, generation: shared.generation, level: self.level })
     }
 }
 
@@ -97,7 +106,7 @@ impl Database for WeakStore {
     }
 
     fn set_up(&self, _tables: &[Table]) -> Result<(), Failure> {
-        let store = Store::new(self.level, self.policy.of_store(), self.seed).map_err(failure)?;
+        let store = Store::new(self.level, self.policy.of_store(), self.seed).map_err(failure)?.unrecorded();
         let mut shared = self.shared();
         let generation = shared.generation + 1;
         *shared = Shared { store, n_sessions: 0, generation };
@@ -118,17 +127,15 @@ impl Database for WeakStore {
     }
 
     fn connect(&self, isolation: &str) -> Result<Box<dyn Client + Send>, Failure> {
-        isolation_of(self, isolation)?;
-        let mut shared = self.shared();
-        let name = session_name(shared.n_sessions);
-        shared.n_sessions += 1;
-        let session = shared.store.session(&name);
-        Ok(Box::new(SharedClient {
-            shared: self.shared.clone(),
-            session,
-            generation: shared.generation,
-            level: self.level,
-        }))
+        Ok(Box::new(self.client(isolation)?))
+    }
+
+    /// A new session may be served any old state, however long the run was. What is read at the end is to say what has come of
+    /// it, so the first transaction reads the newest rows, which all levels allow.
+    fn connect_to_read(&self, isolation: &str) -> Result<Box<dyn Client + Send>, Failure> {
+        let client = self.client(isolation)?;
+        client.with(Store::catch_up)?;
+        Ok(Box::new(client))
     }
 
     fn dialect(&self) -> Dialect {

@@ -8,9 +8,10 @@ use iso_collect::{
 };
 use iso_evidence::{Budget, Verdict, certify};
 use iso_formats::{ReadOptions, read_from};
-use iso_history::{History, Outcome};
+use iso_history::{History, Op, Outcome};
 use iso_spec::Level;
 use iso_store::{DATABASE_LEVELS, LEVELS};
+use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 use std::thread;
@@ -68,6 +69,28 @@ fn a_store_keeps_its_level_whatever_runs() {
             assert_eq!(collected.sessions, 4);
             holds(&history, level, name);
         }
+    }
+}
+
+#[test]
+fn what_is_read_at_the_end_of_a_weak_store_was_written_last() {
+    for level in LEVELS {
+        let database: Arc<dyn Database> = open(&format!("store:{level}?policy=random")).unwrap().into();
+        let (history, _) = run(&database, &plan("rw", database.isolations()[0], few(1), 100));
+        let mut written = BTreeMap::new();
+        let mut read = BTreeMap::new();
+        for txn in history.txns() {
+            let is_final = history.session_of(txn).is_some_and(|it| it.index() == 1);
+            for op in history.ops(txn).map(|it| history.op(it)) {
+                match op {
+                    Op::Write { key, value } => drop(written.insert(key, value)),
+                    Op::Read { key, value } if is_final => drop(read.insert(key, value)),
+                    _ => {}
+                }
+            }
+        }
+        assert!(read.len() == 8 && written.len() == 8, "{level}: {} of {}", read.len(), written.len());
+        assert_eq!(read, written, "{level}");
     }
 }
 

@@ -23,6 +23,13 @@ const WINDOW: usize = 1 << 15;
 const BLOCK: usize = 1 << 10;
 /// So often a part of the window is decided by itself; where more does not fit, an order of all is no worse.
 const MAX_RESOLVED: usize = 1 << 8;
+/// Histories with so many transactions go through a window as a stream has it, if the large one was not enough, and so many parts
+/// of that are decided by themselves.
+const MIN_STREAMED: usize = 1 << 16;
+const STREAMED_WINDOW: usize = 20_000;
+/// What was written so many transactions ago may have left that window.
+const FAR: usize = STREAMED_WINDOW / 2;
+const MAX_RESOLVED_FAR: usize = 1 << 6;
 /// The budget is asked after so many transactions.
 const N_UNASKED: usize = 1 << 8;
 
@@ -35,13 +42,75 @@ pub(super) fn is_worth_it(frame: &Frame<'_>, n_misfits: usize) -> bool {
 /// The order of a window to which transactions are told in this order; nothing if one does not fit.
 pub(super) fn order_of_window(
     frame: &Frame<'_>,
-    told: &[TxnId],
+    order: &[TxnId],
     budget: &Budget<'_>,
 ) -> Result<Option<Vec<TxnId>>, StopReason> {
-    let window = if told.len() <= MAX_WHOLE { told.len() } else { WINDOW };
+    let window = if order.len() <= MAX_WHOLE { order.len() } else { WINDOW };
+    let near = Parts { max_txns: MIN_TXNS, max_resolved: MAX_RESOLVED };
+    if let Some(found) = order_of_told(frame, order, (window, near), budget)? {
+        return Ok(Some(found));
+    }
+    // As a recording is streamed. What is decided by itself there is smaller than what gets here.
+    let far = Parts { max_txns: MIN_STREAMED, max_resolved: MAX_RESOLVED_FAR };
+    match by_ends(frame, order).filter(|it| it.len() >= MIN_STREAMED) {
+        Some(told) => order_of_told(frame, &told, (STREAMED_WINDOW, far), budget),
+        None => Ok(None),
+    }
+}
+
+/// The same transactions by their ends, as a recording has them: readers may come before whom they read from. Whoever only reads,
+/// and what no window reaches, comes right after the last one that it read from: there it sees the same as anywhere later where it
+/// fits. Nothing if ends are against sessions.
+fn by_ends(frame: &Frame<'_>, order: &[TxnId]) -> Option<Vec<TxnId>> {
+    let history = frame.facts.history();
+    let mut told = order.to_vec();
+    told.sort_by_cached_key(|it| frame.end(*it).or(history.begin(*it)).unwrap_or(i64::MIN));
+    let mut places = vec![0; frame.n_txns()];
+    // By session, how many it has had, and where the last of them is.
+    let mut sessions = vec![(0, 0); history.n_sessions()];
+    for (idx, txn) in (1..).zip(&told) {
+        let (n_before, last) = &mut sessions[history.session_of(*txn)?.index()];
+        let nth = history.nth_in_session(*txn);
+        if nth < *n_before {
+            return None;
+        }
+        let mut place = idx;
+        if !frame.rule.real_time && writes_nothing(frame, *txn) {
+            let sources = frame.reads_of(*txn).filter_map(|it| frame.source(it)).filter(|it| !it.is_initial());
+            let is_told = |it: TxnId| Some(places[it.index()]).filter(|it| *it > 0);
+            let newest = sources.map(is_told).try_fold(*last, |newest, it| it.map(|it| newest.max(it)));
+            place = newest.filter(|it| idx - it > FAR).unwrap_or(idx);
+        }
+        (*n_before, *last) = (nth + 1, place);
+        places[txn.index()] = place;
+    }
+    // Stable: whoever was moved follows whom it was moved to.
+    told.sort_by_key(|it| places[it.index()]);
+    Some(told)
+}
+
+fn writes_nothing(frame: &Frame<'_>, txn: TxnId) -> bool {
+    frame.facts.written_keys(txn).next().is_none()
+}
+
+/// Which parts of a window are decided by themselves.
+#[derive(Clone, Copy, Debug)]
+struct Parts {
+    /// They have fewer transactions.
+    max_txns: usize,
+    /// There are so many at most.
+    max_resolved: usize,
+}
+
+fn order_of_told(
+    frame: &Frame<'_>,
+    told: &[TxnId],
+    (window, parts): (usize, Parts),
+    budget: &Budget<'_>,
+) -> Result<Option<Vec<TxnId>>, StopReason> {
     let Some(stream) = Stream::new(level_of(frame), value(TxnId::INITIAL), window) else { return Ok(None) };
-    let mut pass =
-        Pass { frame, stream, told, blocks: Vec::new(), n_left: Vec::new(), n_resolved: 0, order: Vec::new() };
+    let (blocks, n_left, order) = (Vec::new(), Vec::new(), Vec::new());
+    let mut pass = Pass { frame, stream, told, parts, blocks, n_left, n_resolved: 0, order };
     for idx in 0..told.len() {
         if idx.is_multiple_of(N_UNASKED) {
             budget.check()?;
@@ -76,6 +145,7 @@ struct Pass<'f> {
     blocks: Vec<Option<StreamedBlock>>,
     /// By block, how many have left the window.
     n_left: Vec<usize>,
+    parts: Parts,
     n_resolved: usize,
     order: Vec<TxnId>,
 }
@@ -102,11 +172,12 @@ impl Pass<'_> {
 
     fn resolve(&mut self, misfits: &[u64], budget: &Budget<'_>) -> bool {
         self.n_resolved += 1;
-        if self.n_resolved > MAX_RESOLVED {
+        if self.n_resolved > self.parts.max_resolved {
             return false;
         }
         let blocks = &self.blocks;
-        let resolved = self.stream.resolve_near(misfits, MIN_TXNS, &|id| txn(blocks, id), &budget.silent());
+        let resolved =
+            self.stream.resolve_smaller(misfits, self.parts.max_txns, &|id| txn(blocks, id), &budget.silent());
         resolved == Resolved::Ordered
     }
 
@@ -220,5 +291,42 @@ mod tests {
             let order = order_of_window(&frame, &told, &Budget::unlimited()).unwrap().unwrap();
             assert_eq!(place(&frame, &order).misfits, [], "{level}");
         }
+    }
+
+    #[test]
+    fn whoever_reads_what_is_far_away_is_told_after_whom_it_read_from() {
+        let mut builder = HistoryBuilder::new();
+        let keys: Vec<_> = (0..4).map(|it| builder.key(Datum::Int(it))).collect();
+        let int = |it: usize| i64::try_from(it).unwrap();
+        let n_writers = FAR + 200;
+        for nth in 0..n_writers {
+            let session = builder.session("writer");
+            builder.begin(session, Place::default());
+            builder.times(Some(int(10 * nth)), Some(int(10 * nth + 5)));
+            let value = builder.value_named(Name::Int(int(nth + 1)));
+            builder.write(keys[nth % 4], value);
+            builder.end(Outcome::Committed);
+        }
+        // What keys held after the hundredth of them, twice.
+        for nth in n_writers..n_writers + 2 {
+            let session = builder.session("reader");
+            builder.begin(session, Place::default());
+            builder.times(Some(int(10 * nth)), Some(int(10 * nth + 5)));
+            for source in 96..100 {
+                let value = builder.value_named(Name::Int(int(source + 1)));
+                builder.read(keys[source % 4], value);
+            }
+            builder.end(Outcome::Committed);
+        }
+        let history = builder.finish().unwrap();
+        let facts = Facts::new(&history);
+        let txns: Vec<TxnId> = facts.txns().collect();
+        let last = *txns.last().unwrap();
+        let place = |level: Level| {
+            let frame = Frame::new(&facts, Rule::of(level));
+            by_ends(&frame, &txns).unwrap().iter().position(|it| *it == last).unwrap()
+        };
+        assert_eq!((place(Level::Serializable), place(Level::SnapshotIsolation)), (101, 101));
+        assert_eq!(place(Level::StrictSerializable), txns.len() - 1);
     }
 }

@@ -3,7 +3,8 @@
 use iso_history::StreamedValue;
 use rustc_hash::FxHashMap;
 
-/// The versions of some keys. A key is here from the first time that somebody had to walk far.
+/// The versions of some keys, without the one before the window. A key is here from the first time that somebody had to walk far,
+/// as long as it has some.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ByValue {
     keys: FxHashMap<u32, FxHashMap<StreamedValue, Found>>,

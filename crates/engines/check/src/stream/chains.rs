@@ -6,6 +6,7 @@
 use super::by_value::ByValue;
 use super::order::Graph;
 use iso_history::{KeyId, StreamedOp, StreamedValue};
+use std::collections::VecDeque;
 
 /// Nothing.
 pub(super) const NONE: u32 = u32::MAX;
@@ -66,17 +67,18 @@ pub(super) struct Version {
 /// and versions of the window are few enough to stay close to the processor.
 const BASE: u32 = 1 << 31;
 
-/// The window.
+/// The window. Places that are free are used again in the order in which they became so: what came together stays together, and
+/// memory brings it at once.
 #[derive(Clone, Debug)]
 pub(super) struct Chains {
     pub(super) shape: Shape,
     default_initial: StreamedValue,
     txns: Vec<Txn>,
-    free_txns: Vec<u32>,
+    free_txns: VecDeque<u32>,
     ops: Vec<Op>,
-    free_ops: Vec<u32>,
+    free_ops: VecDeque<u32>,
     versions: Vec<Version>,
-    free_versions: Vec<u32>,
+    free_versions: VecDeque<u32>,
     /// By key, what it holds before the window.
     bases: Vec<Version>,
     by_value: ByValue,
@@ -89,11 +91,11 @@ impl Chains {
             shape,
             default_initial,
             txns: Vec::new(),
-            free_txns: Vec::new(),
+            free_txns: VecDeque::new(),
             ops: Vec::new(),
-            free_ops: Vec::new(),
+            free_ops: VecDeque::new(),
             versions: Vec::new(),
-            free_versions: Vec::new(),
+            free_versions: VecDeque::new(),
             bases: Vec::new(),
             by_value: ByValue::default(),
             n_txns: 0,
@@ -140,7 +142,7 @@ impl Chains {
 
     pub(super) fn add_txn(&mut self, txn: Txn) -> u32 {
         self.n_txns += 1;
-        if let Some(slot) = self.free_txns.pop() {
+        if let Some(slot) = self.free_txns.pop_front() {
             self.txns[slot as usize] = txn;
             slot
         } else {
@@ -154,7 +156,7 @@ impl Chains {
         let mut op = self.txns[txn as usize].first_op;
         while op != NONE {
             let next = self.ops[op as usize].next_of_txn;
-            self.free_ops.push(op);
+            self.free_ops.push_back(op);
             op = next;
         }
         let (before, after) = (self.txns[txn as usize].before, self.txns[txn as usize].after);
@@ -164,7 +166,7 @@ impl Chains {
         if after != NONE {
             self.txns[after as usize].before = before;
         }
-        self.free_txns.push(txn);
+        self.free_txns.push_back(txn);
         self.n_txns -= 1;
     }
 
@@ -173,7 +175,7 @@ impl Chains {
         let next_of_txn = self.txns[txn as usize].first_op;
         let (version, key) = (NONE, key.raw());
         let op = Op { txn, version, key, next_of_txn, next_reader: NONE, previous_reader: NONE, is_write };
-        let slot = if let Some(slot) = self.free_ops.pop() {
+        let slot = if let Some(slot) = self.free_ops.pop_front() {
             self.ops[slot as usize] = op;
             slot
         } else {
@@ -226,7 +228,7 @@ impl Chains {
     fn new_version(&mut self, key: u32, writer: u32, value: StreamedValue) -> u32 {
         let (previous, next, first_reader, newest) = (NONE, NONE, NONE, NONE);
         let version = Version { key, writer, previous, next, first_reader, newest, value };
-        if let Some(slot) = self.free_versions.pop() {
+        if let Some(slot) = self.free_versions.pop_front() {
             self.versions[slot as usize] = version;
             slot
         } else {
@@ -312,11 +314,7 @@ impl Chains {
         let base = key | BASE;
         debug_assert_eq!(self.versions[version as usize].previous, base);
         let value = std::mem::replace(&mut self.versions[version as usize].value, StreamedValue::Null);
-        if self.by_value.has(key) {
-            self.by_value.remove(key, &self.bases[key as usize].value, base);
-            self.by_value.remove(key, &value, version);
-            self.by_value.add(key, &value, base);
-        }
+        self.by_value.remove(key, &value, version);
         // Whoever read what is gone has left, unless it did not fit.
         while self.bases[key as usize].first_reader != NONE {
             self.unlink(self.bases[key as usize].first_reader);
@@ -334,24 +332,30 @@ impl Chains {
             op.version = base;
             reader = op.next_reader;
         }
-        self.free_versions.push(version);
+        self.free_versions.push_back(version);
     }
 
-    /// The versions of a key with this value, in no order; for keys with many versions.
-    pub(super) fn with_value(&mut self, key: KeyId, value: &StreamedValue) -> &[u32] {
+    /// Can versions of this key be found by their values?
+    #[inline]
+    pub(super) fn has_table(&self, key: KeyId) -> bool {
+        self.by_value.has(key.raw())
+    }
+
+    /// Adds the versions of a key with this value, in no order; for keys with many versions.
+    pub(super) fn with_value(&mut self, key: KeyId, value: &StreamedValue, found: &mut Vec<u32>) {
         let key = key.raw();
+        let base = key | BASE;
         if !self.by_value.has(key) {
-            let newest = self.bases[key as usize].newest;
-            let newest_first: Vec<u32> =
-                std::iter::successors(some(newest), |it| some(self.version(*it).previous)).collect();
-            let (versions, bases) = (&self.versions, &self.bases);
-            let value_of = |it: u32| match it & BASE {
-                0 => &versions[it as usize].value,
-                _ => &bases[(it ^ BASE) as usize].value,
-            };
-            self.by_value.begin(key, newest_first.into_iter().map(|it| (it, value_of(it))));
+            let versions = &self.versions;
+            let newest = some(self.bases[key as usize].newest).filter(|it| *it != base);
+            let previous = |it: &u32| some(versions[*it as usize].previous).filter(|it| *it != base);
+            let newest_first = std::iter::successors(newest, previous);
+            self.by_value.begin(key, newest_first.map(|it| (it, &versions[it as usize].value)));
         }
-        self.by_value.find(key, value)
+        found.extend_from_slice(self.by_value.find(key, value));
+        if self.bases[key as usize].value == *value {
+            found.push(base);
+        }
     }
 
     /// The versions of some writers leave their chains, and the reads of some readers their versions.

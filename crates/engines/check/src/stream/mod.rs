@@ -240,8 +240,8 @@ impl Stream {
         }
     }
 
-    /// The same, if a part of the window with at most so many transactions is enough.
-    pub(crate) fn resolve_near<'t>(
+    /// The same, if a part of the window with fewer transactions than that is enough.
+    pub(crate) fn resolve_smaller<'t>(
         &mut self,
         misfits: &[u64],
         max_txns: usize,
@@ -249,7 +249,7 @@ impl Stream {
         budget: &Budget<'_>,
     ) -> Resolved {
         match &mut self.engine {
-            Engine::Strong(it) => it.resolve_near(self.level, misfits, max_txns, (txn, budget)),
+            Engine::Strong(it) => it.resolve_smaller(self.level, misfits, max_txns, (txn, budget)),
             Engine::Weak(_) => Resolved::Unknown,
         }
     }

@@ -52,19 +52,22 @@ impl Strong {
         self.resolve_from(0, level, txn, budget)
     }
 
-    /// The same for a part of the window only, which has fewer transactions.
-    pub(super) fn resolve_near<'t>(
+    /// The same for a part of the window, or all of it, with fewer transactions than that.
+    pub(super) fn resolve_smaller<'t>(
         &mut self,
         level: Level,
         misfits: &[u64],
         max_txns: usize,
         (txn, budget): (&dyn Fn(u64) -> Option<StreamedTxn<'t>>, &Budget<'_>),
     ) -> Resolved {
-        let Some(from) = self.around(misfits) else { return Resolved::Unknown };
-        let Some(excerpt) = self.excerpt(from, txn).filter(|it| it.slots.len() < max_txns) else {
-            return Resolved::Unknown;
-        };
-        self.resolve_excerpt(&excerpt, level, budget)
+        for from in [self.around(misfits), Some(0)].into_iter().flatten() {
+            let excerpt = self.excerpt(from, txn).filter(|it| it.slots.len() < max_txns);
+            let Some(excerpt) = excerpt else { return Resolved::Unknown };
+            if self.resolve_excerpt(&excerpt, level, budget) == Resolved::Ordered {
+                return Resolved::Ordered;
+            }
+        }
+        Resolved::Unknown
     }
 
     /// Where the last part of the window begins that has misfits in its later half and nobody's commit without its snapshot;

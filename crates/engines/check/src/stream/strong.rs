@@ -49,7 +49,9 @@ pub(super) struct Strong {
     pinned: FxHashSet<u32>,
     latest_begin: Option<i64>,
     latest_begin_left: Option<i64>,
+    /// Kept for their memory: edges that follow from a version, and old versions with a value.
     edges: Vec<(u32, u32)>,
+    far: Vec<u32>,
     pub(super) n_exchanges: u64,
 }
 
@@ -80,6 +82,7 @@ impl Strong {
             latest_begin: None,
             latest_begin_left: None,
             edges: Vec::new(),
+            far: Vec::new(),
             n_exchanges: 0,
         }
     }
@@ -335,31 +338,46 @@ impl Strong {
 
     /// Links a read to a version with its value, the newest one that fits.
     fn link(&mut self, op: u32, key: KeyId, value: &StreamedValue) -> Linked {
-        let mut first = None;
+        let reader = self.chains.op(op).txn;
         let (mut version, mut n_tries, mut n_seen) = (self.chains.newest(key), 0, 0);
-        let mut far = Vec::new();
+        let mut first = None;
+        let mut far = std::mem::take(&mut self.far);
+        far.clear();
+        // Whoever finds versions by their values need not walk to them.
+        let max_seen = if self.chains.has_table(key) { 1 } else { MAX_SEEN };
         while version != NONE && n_tries < MAX_TRIES {
             n_seen += 1;
-            if n_seen > MAX_SEEN {
-                far = self.far_versions(self.chains.op(op).txn, key, value);
+            if n_seen > max_seen {
+                self.far_versions(reader, key, value, &mut far);
                 break;
             }
             let it = self.chains.version(version);
             let previous = it.previous;
-            if it.value == *value && it.writer != self.chains.op(op).txn {
+            if it.value == *value && it.writer != reader {
                 n_tries += 1;
                 match self.try_link(op, version) {
-                    Ok(()) => return Linked::Done,
+                    Ok(()) => {
+                        self.far = far;
+                        return Linked::Done;
+                    }
                     Err(cycle) => first = first.or(Some((version, cycle))),
                 }
             }
             version = previous;
         }
-        for version in far.into_iter().skip(n_tries).take(MAX_TRIES - n_tries) {
-            match self.try_link(op, version) {
-                Ok(()) => return Linked::Done,
-                Err(cycle) => first = first.or(Some((version, cycle))),
+        let mut is_linked = false;
+        for version in far.iter().skip(n_tries).take(MAX_TRIES - n_tries) {
+            match self.try_link(op, *version) {
+                Ok(()) => {
+                    is_linked = true;
+                    break;
+                }
+                Err(cycle) => first = first.or(Some((*version, cycle))),
             }
+        }
+        self.far = far;
+        if is_linked {
+            return Linked::Done;
         }
         let Some((version, cycle)) = first else { return Linked::NoVersion };
         let keys = cycle.keys_with(key);
@@ -367,16 +385,18 @@ impl Strong {
     }
 
     /// The versions of a key with this value by others than the reader, from new to old; for a key with many versions.
-    fn far_versions(&mut self, reader: u32, key: KeyId, value: &StreamedValue) -> Vec<u32> {
-        let mut found = self.chains.with_value(key, value).to_vec();
+    fn far_versions(&mut self, reader: u32, key: KeyId, value: &StreamedValue, found: &mut Vec<u32>) {
+        self.chains.with_value(key, value, found);
         found.retain(|it| self.chains.version(*it).writer != reader);
+        if found.len() < 2 {
+            return;
+        }
         let (chains, order) = (&self.chains, &self.order);
         let place = |it: &u32| match chains.version(*it).writer {
             NONE => 0,
             writer => order.position(chains.commit(writer)),
         };
         found.sort_unstable_by_key(|it| std::cmp::Reverse(place(it)));
-        found
     }
 
     fn try_link(&mut self, op: u32, version: u32) -> Result<(), Attempt> {

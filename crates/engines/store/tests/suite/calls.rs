@@ -354,3 +354,45 @@ fn scans_can_be_recorded_as_such() {
         assert_eq!(matches!(verdict, Verdict::Allowed(_)), level == Level::Serializable, "{level}");
     }
 }
+
+/// A store that serves any version that its level allows, after these many writes to a row.
+fn overwritten(store: Store, n_writes: i64) -> (Store, SessionId) {
+    let mut store = store;
+    store.load(&key("x"), 0.into()).unwrap();
+    let writer = store.session("s1");
+    (1..=n_writes).for_each(|it| overwrite(&mut store, writer, "x", it));
+    let reader = store.session("s2");
+    (store, reader)
+}
+
+fn read(store: &mut Store, session: SessionId) -> Option<Datum> {
+    store.begin(session).unwrap();
+    let read = store.get(session, &key("x")).unwrap();
+    store.commit(session).unwrap();
+    read
+}
+
+#[test]
+fn whoever_catches_up_reads_the_newest_versions() {
+    for level in LEVELS.into_iter().chain(DATABASE_LEVELS) {
+        for seed in 0..8 {
+            let (mut store, reader) = overwritten(Store::new(level, Policy::Random, seed).unwrap(), 20);
+            store.catch_up(reader).unwrap();
+            assert_eq!(read(&mut store, reader), Some(20.into()), "{level}");
+        }
+    }
+}
+
+#[test]
+fn a_store_without_a_record_answers_alike_and_has_no_history() {
+    for seed in 0..8 {
+        let new = || Store::new(Level::SnapshotIsolation, Policy::Random, seed).unwrap();
+        let (mut recorded, reader) = overwritten(new(), 20);
+        let (mut unrecorded, same) = overwritten(new().unrecorded(), 20);
+        for _ in 0..5 {
+            assert_eq!(read(&mut recorded, reader), read(&mut unrecorded, same));
+        }
+        assert_eq!(recorded.history(Values::Distinct).txns().count(), 25);
+        assert_eq!(unrecorded.history(Values::Distinct).txns().count(), 0);
+    }
+}

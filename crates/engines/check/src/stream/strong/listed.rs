@@ -113,7 +113,9 @@ impl Strong {
             }
             version = self.chains.version(version).previous;
         }
-        self.chains.with_value(key, value).first().copied()
+        let mut found = Vec::new();
+        self.chains.with_value(key, value, &mut found);
+        found.first().copied()
     }
 
     /// A version leaves the window.

@@ -143,9 +143,15 @@ impl Strong {
         let mut edges = std::mem::take(&mut self.edges);
         edges.clear();
         self.edges_of(version, &mut edges);
-        let result = edges.iter().try_for_each(|(from, to)| self.order.ensure(&self.chains, *from, *to));
+        for (from, to) in &edges {
+            // Returned from here, so that nothing of a cycle is moved where there is none, which is nearly always.
+            if let Err(cycle) = self.order.ensure(&self.chains, *from, *to) {
+                self.edges = edges;
+                return Err(cycle);
+            }
+        }
         self.edges = edges;
-        result
+        Ok(())
     }
 
     fn edges_of(&self, version: u32, edges: &mut Vec<(u32, u32)>) {
