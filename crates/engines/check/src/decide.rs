@@ -29,7 +29,7 @@ use iso_spec::Level;
 
 /// So many transactions, and each of them once, may be executed on replicas before anything else is tried, but none more often than
 /// that: where few transactions do not fit, a search says so at once.
-const FEW_EXECUTIONS: usize = 8_000;
+const FEW_EXECUTIONS: usize = 3_000;
 const FEW_TIMES: usize = 16;
 
 /// How often each transaction may be executed on replicas after a search.
@@ -40,7 +40,7 @@ const FIRST_SEARCH_STEPS: u32 = 100;
 const SEARCH_STEPS: u32 = 20_000;
 
 /// What a search for views may take.
-const VIEW_STEPS: u32 = 100_000;
+const VIEW_STEPS: u32 = 600_000;
 
 /// Decides a level.
 pub(crate) fn decide(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {

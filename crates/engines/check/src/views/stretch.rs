@@ -1,7 +1,8 @@
 //! One stretch of a history as clauses: who sees whom, and who comes before whom.
 
+use super::past::Past;
 use super::timeline::{PARTS, Timeline};
-use super::{Conflicts, Past, View, Window};
+use super::{Conflicts, View, Window};
 use crate::problem::Problem;
 use iso_evidence::{Budget, StopReason};
 use iso_history::TxnId;
@@ -16,13 +17,10 @@ pub(super) struct Part {
 }
 
 /// Who comes after the stretch may have been seen within it, if it is not farther behind, in transactions a session.
-const MARGIN: u64 = 10;
+const MARGIN: u64 = 5;
 
 /// Of the triangles that show that two transactions are in the wrong order, so many are forbidden at once.
 const N_TRIANGLES: usize = 3;
-
-/// At first, what is so far behind is taken to be seen, in transactions a session.
-const USUALLY_BEHIND: u64 = 5;
 
 /// A literal for each of some transactions of a session in a row; before the first one and after the last one, it is known.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,13 +37,19 @@ pub(super) struct Stretch<'t> {
     past: &'t Past,
     window: Window,
     conflicts: Conflicts,
-    /// The transactions of the stretch, the earliest first.
+    /// The transactions of the stretch: those with a view that may change places, then the earliest others.
     live: Vec<TxnId>,
+    /// So many of them have a view.
+    n_movable: usize,
     /// By transaction: its place among these.
     nth_live: Vec<Option<usize>>,
-    /// By session: how many have a place in the past, and how many of the others are in the stretch, too.
+    /// By session: how many keep their places, how many have a view, and how many of the others are in the stretch, too.
+    n_settled: Vec<u32>,
     n_past: Vec<u32>,
     n_known: Vec<u32>,
+    /// By key: its writers that keep their places, the newest first, and those of the stretch.
+    settled_writers: Vec<Vec<TxnId>>,
+    live_writers: Vec<Vec<TxnId>>,
     solver: Solver,
     /// True.
     yes: Lit,
@@ -67,11 +71,14 @@ impl<'t> Stretch<'t> {
         window: Window,
         conflicts: Conflicts,
         end: usize,
+        usually_behind: u64,
     ) -> Self {
         let problem = timeline.problem;
         let has_no_place = |it: &&TxnId| past.place[it.index()].is_none();
         let n_live = end - past.order.len();
-        let live: Vec<TxnId> = timeline.by_moment.iter().filter(has_no_place).take(n_live).copied().collect();
+        let rest = timeline.by_moment.iter().filter(has_no_place).take(n_live);
+        let live: Vec<TxnId> = past.movable().iter().chain(rest).copied().collect();
+        let n_movable = past.movable().len();
         let mut nth_live = vec![None; problem.n_txns()];
         for (nth, txn) in live.iter().enumerate() {
             nth_live[txn.index()] = Some(nth);
@@ -79,6 +86,7 @@ impl<'t> Stretch<'t> {
         let n_with = |is_counted: &dyn Fn(&TxnId) -> bool| {
             problem.sessions.iter().map(|it| it.partition_point(is_counted) as u32).collect::<Vec<u32>>()
         };
+        let n_settled = n_with(&|it| past.settled_place(*it).is_some());
         let n_past = n_with(&|it| past.place[it.index()].is_some());
         let n_known = n_with(&|it| past.place[it.index()].is_some() || nth_live[it.index()].is_some());
         let mut solver = Solver::for_short_calls();
@@ -90,8 +98,12 @@ impl<'t> Stretch<'t> {
             past,
             window,
             conflicts,
+            settled_writers: writers_among(problem, past.order[..past.n_settled].iter().rev()),
+            live_writers: writers_among(problem, live.iter()),
             live,
+            n_movable,
             nth_live,
+            n_settled,
             n_past,
             n_known,
             solver,
@@ -101,14 +113,14 @@ impl<'t> Stretch<'t> {
             before: Vec::new(),
             is_judged: Vec::new(),
         };
-        stretch.is_judged = stretch.live.iter().map(|it| stretch.is_judged(*it)).collect();
-        stretch.make_rows();
-        stretch.add_rules();
+        stretch.is_judged = (0..stretch.live.len()).map(|it| stretch.is_judged(it)).collect();
+        stretch.make_rows(usually_behind);
         stretch
     }
 
     /// An order and views, or nothing if there are none.
     pub(super) fn solve(mut self, budget: &Budget<'_>) -> Result<Option<Part>, StopReason> {
+        self.add_rules(budget)?;
         loop {
             budget.check()?;
             let mut stopped = None;
@@ -121,6 +133,8 @@ impl<'t> Stretch<'t> {
                 SatResult::Unsatisfiable => return Ok(None),
                 SatResult::Stopped => return Err(stopped.unwrap_or(StopReason::Steps)),
             }
+            // To look at a model takes longer than to find it.
+            self.live.iter().try_for_each(|_| budget.check())?;
             let (views, order) = (self.views(), self.order());
             let missing = self.missing_from_views(&views);
             let triangles = self.triangles(&order);
@@ -144,9 +158,9 @@ impl<'t> Stretch<'t> {
         self.nth_live[txn.index()].expect("only transactions of the stretch are asked")
     }
 
-    /// May everybody whom a transaction read from be in the past or in the stretch?
-    fn is_judged(&self, txn: TxnId) -> bool {
-        !self.problem.reads_of(txn).any(|read| self.may_come_later(read))
+    /// Is everybody whom a live transaction may have read from in the past or in the stretch?
+    fn is_judged(&self, nth: usize) -> bool {
+        nth < self.n_movable || !self.problem.reads_of(self.live[nth]).any(|read| self.may_come_later(read))
     }
 
     /// May the writer of what was read come after the stretch?
@@ -161,7 +175,7 @@ impl<'t> Stretch<'t> {
         })
     }
 
-    fn make_rows(&mut self) {
+    fn make_rows(&mut self, usually_behind: u64) {
         let n_sessions = self.problem.sessions.len();
         let (behind, apart) = (self.window.behind * PARTS, self.window.apart * PARTS);
         for nth in 0..self.live.len() {
@@ -170,6 +184,7 @@ impl<'t> Stretch<'t> {
             let moment = self.timeline.moment[txn.index()];
             let n_past_own = self.n_past[own as usize];
             let base = match n_past_own {
+                _ if nth < self.n_movable => self.past.views[txn.index()].clone(),
                 0 => vec![0; n_sessions],
                 n => self.past.views[self.problem.sessions[own as usize][n as usize - 1].index()].clone(),
             };
@@ -182,12 +197,12 @@ impl<'t> Stretch<'t> {
                 let n_known = self.n_known[session];
                 let near = self.timeline.n_before(session, moment + apart + 1).min(n_known);
                 let limit = self.timeline.limits[txn.index()][session];
-                let end = near.min(limit).max(base);
+                let end = if nth < self.n_movable { base } else { near.min(limit).max(base) };
                 let first = self.timeline.n_before(session, moment.saturating_sub(behind)).min(end).max(base);
-                let usual = moment.saturating_sub(USUALLY_BEHIND * PARTS);
+                let usual = moment.saturating_sub(usually_behind * PARTS);
                 let row = self.row(session, first, end, |it| it < usual);
                 self.seen.push(row);
-                let first = self.timeline.n_before(session, moment.saturating_sub(apart)).max(self.n_past[session]);
+                let first = self.timeline.n_before(session, moment.saturating_sub(apart)).max(self.n_settled[session]);
                 let is_asked = session > own as usize;
                 let end = if is_asked { near.max(first) } else { first };
                 let row = self.row(session, first, end, |it| it > moment);
@@ -232,7 +247,7 @@ impl<'t> Stretch<'t> {
     /// Does one transaction, of the stretch or the past, come before another one?
     fn is_before(&self, one: TxnId, other: TxnId) -> Lit {
         let known = |it: bool| if it { self.yes } else { !self.yes };
-        match (self.past.place[one.index()], self.past.place[other.index()]) {
+        match (self.past.settled_place(one), self.past.settled_place(other)) {
             (Some(one), Some(other)) => return known(one < other),
             (Some(_), None) => return self.yes,
             (None, Some(_)) => return !self.yes,
@@ -257,8 +272,9 @@ impl<'t> Stretch<'t> {
         }
     }
 
-    fn add_rules(&mut self) {
+    fn add_rules(&mut self, budget: &Budget<'_>) -> Result<(), StopReason> {
         for nth in 0..self.live.len() {
+            budget.check()?;
             let txn = self.live[nth];
             let (own, nth_own) = self.problem.place_in_session(txn);
             let next =
@@ -268,7 +284,7 @@ impl<'t> Stretch<'t> {
                 self.add_rules_of_rows(txn, next, session);
             }
             for read in self.problem.reads_of(txn) {
-                if !self.may_come_later(read) {
+                if nth < self.n_movable || !self.may_come_later(read) {
                     self.add_read(read);
                 }
             }
@@ -276,6 +292,7 @@ impl<'t> Stretch<'t> {
         if self.conflicts == Conflicts::Seen {
             self.add_conflicts();
         }
+        Ok(())
     }
 
     /// Who sees a transaction sees those before it in its session, comes after it, and its own session goes on seeing it.
@@ -283,6 +300,9 @@ impl<'t> Stretch<'t> {
         let problem = self.problem;
         let idx = self.nth_live(txn) * problem.sessions.len() + session;
         let row = self.seen[idx];
+        if let Some(last) = row.first.checked_sub(1) {
+            self.clause(&[self.is_before(problem.sessions[session][last as usize], txn)]);
+        }
         for nth in row.first..row.first + row.n_lits {
             let other = problem.sessions[session][nth as usize];
             let sees = self.sees(txn, other);
@@ -312,9 +332,13 @@ impl<'t> Stretch<'t> {
     fn add_read(&mut self, read: usize) {
         let (problem, at) = (self.problem, self.problem.reads[read]);
         let candidates = problem.candidates(read);
-        let may_see = |it: &TxnId| *it != at.reader && self.sees(at.reader, *it) != !self.yes;
-        let writers: Vec<TxnId> = problem.writers_of(at.key).iter().copied().filter(may_see).collect();
         let is_surely_seen = |it: &TxnId| self.sees(at.reader, *it) == self.yes;
+        // Of those that keep their places, nobody older than one that is surely seen is the last one.
+        let settled = &self.settled_writers[at.key.index()];
+        let n_settled = settled.iter().position(is_surely_seen).map_or(settled.len(), |it| it + 1);
+        let may_see = |it: &TxnId| *it != at.reader && self.sees(at.reader, *it) != !self.yes;
+        let writers = settled[..n_settled].iter().chain(&self.live_writers[at.key.index()]).copied();
+        let writers: Vec<TxnId> = writers.filter(may_see).collect();
         let surely_seen: Vec<TxnId> = writers.iter().copied().filter(is_surely_seen).collect();
         let may_be_last =
             |it: &TxnId| !surely_seen.iter().any(|last| last != it && self.is_before(*it, *last) == self.yes);
@@ -346,7 +370,7 @@ impl<'t> Stretch<'t> {
             let txn = self.live[nth];
             for key in problem.writes_of(txn) {
                 for other in problem.writers_of(key) {
-                    let is_known = self.past.place[other.index()].is_some() || self.nth_live[other.index()].is_some();
+                    let is_known = self.past.settled_place(*other).is_some() || self.nth_live[other.index()].is_some();
                     if *other != txn && is_known {
                         self.clause(&[!self.is_before(*other, txn), self.sees(txn, *other)]);
                     }
@@ -417,4 +441,15 @@ impl<'t> Stretch<'t> {
         }
         triangles
     }
+}
+
+/// By key, those among some transactions that write it.
+fn writers_among<'t>(problem: &Problem<'_>, txns: impl Iterator<Item = &'t TxnId>) -> Vec<Vec<TxnId>> {
+    let mut writers = vec![Vec::new(); problem.facts.history().n_keys()];
+    for txn in txns {
+        for key in problem.writes_of(*txn) {
+            writers[key.index()].push(*txn);
+        }
+    }
+    writers
 }

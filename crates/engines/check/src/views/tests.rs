@@ -68,6 +68,41 @@ fn executions_of_stores_are_found() {
     }
 }
 
+fn long(seed: u64) -> History {
+    let manner = Manner {
+        n_txns: 300,
+        n_sessions: 6,
+        n_keys: 30,
+        max_ops: 6,
+        sight: Sight::Replicas,
+        writes: 50,
+        values: Values::Few(3),
+        clock: Clock::None,
+        input: Input::Sessions,
+        ..Manner::default()
+    };
+    test_store::run(&mut Random::new(seed), manner)
+}
+
+/// With many keys, who of two writers is the newer one is told long after both were seen.
+#[test]
+fn executions_of_most_long_stores_with_many_keys_are_found() {
+    let seeds = 1..9;
+    let n_found = seeds.filter(|it| is_found(&long(*it), Level::CausalConsistency, &format!("seed {it}"))).count();
+    assert!(n_found >= 5, "{n_found} of 8");
+}
+
+/// Two threads look for an execution, and it does not matter which one is faster.
+#[test]
+fn what_is_found_is_the_same_each_time() {
+    let history = long(1);
+    let facts = Facts::new(&history);
+    let found = || allowed_by_views(&facts, Level::CausalConsistency, N_STEPS, &Budget::unlimited()).unwrap();
+    let first = found();
+    assert!(first.is_some());
+    assert!((0..4).all(|_| found() == first));
+}
+
 /// Nothing is far from anything in a short history, so that nothing is left out.
 #[test]
 fn of_small_histories_all_that_is_allowed_is_found() {
