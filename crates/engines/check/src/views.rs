@@ -81,6 +81,9 @@ const MANNERS: [Manner; 3] = [
 /// So often the stretch grows by what is taken back; then the next manner is tried from there.
 const N_GROWN: usize = 1;
 
+/// So often something is taken back without coming any further. Then there is probably no execution, and others refute it.
+const MAX_FAILED: usize = 8;
+
 /// So many of those whose views are kept may still change places.
 const N_MOVABLE: usize = 15;
 
@@ -184,7 +187,7 @@ fn race(
     Ok(one.into_iter().chain(other).min_by_key(|it| it.0).map(|it| it.1))
 }
 
-/// Solves stretch after stretch; nothing if the first one has no model, however long it is.
+/// Solves stretch after stretch; nothing if the first one has no model, or others have none again and again.
 fn execute(
     timeline: &Timeline<'_>,
     first_manner: usize,
@@ -212,7 +215,7 @@ fn execute(
                 past.settle(N_MOVABLE * n_sessions);
             }
             Some(part) => past.keep(part, n_txns),
-            None if past.order.is_empty() => return Ok(None),
+            None if past.order.is_empty() || n_failed == MAX_FAILED => return Ok(None),
             None => {
                 n_failed += 1;
                 past.forget(n_kept * (1 + n_failed / 2), N_MOVABLE * n_sessions);
