@@ -60,7 +60,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     if n_piped > 0 {
         let mut command = Command::new("sh");
         let binary = binary.display();
-        let generate = format!("{binary} generate blindw-rw --txns {n_piped} --keys 200000 --sessions 16 -o -");
+        let generate = format!("{binary} generate blindw-rw --txns {n_piped} {} -o -", SHAPE.join(" "));
         let line = format!("{generate} | {binary} check --stream --level ser --spool none -");
         table.row(&format!("{n_piped} piped, ser"), command.args(["-c", &line]))?;
     }
@@ -80,12 +80,16 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
 /// What is put into the middle of a recording, and a level that forbids it.
 const ANOMALIES: [(&str, &str); 3] = [("lost-update", "si"), ("stale-read", "sser"), ("write-skew", "ser")];
 
+/// What recordings are like, so that their figures can be compared.
+const SHAPE: [&str; 6] = ["--ops", "8", "--sessions", "16", "--keys", "200000"];
+
 const HEAD: &str = "what                                 seconds  cpu s  peak MB\n";
 
 fn recording(binary: &Path, n_txns: u64, anomaly: Option<&str>) -> Result<PathBuf> {
     let path = target_folder().join("stream-bench.jsonl");
     let mut command = Command::new(binary);
-    command.args(["generate", "blindw-rw", "--force", "--txns", &n_txns.to_string(), "-o"]).arg(&path);
+    command.args(["generate", "blindw-rw", "--force", "--txns", &n_txns.to_string()]);
+    command.args(SHAPE).arg("-o").arg(&path);
     if let Some(anomaly) = anomaly {
         command.args(["--inject", anomaly]);
     }
