@@ -73,20 +73,21 @@ fn first_answer(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<
         return Ok(Decision::Allowed(witness));
     }
     let search = |budget: &Budget<'_>| decide_by_search(facts, level, budget);
-    if facts.has_ambiguous_reads() {
-        if let Some(decision) = within(FIRST_SEARCH_STEPS, budget, search)? {
-            return Ok(decision);
-        }
-        if let Some(witness) = allowed_by_views(facts, level, VIEW_STEPS, budget)? {
-            return Ok(Decision::Allowed(witness));
-        }
+    if facts.has_ambiguous_reads()
+        && let Some(decision) = within(FIRST_SEARCH_STEPS, budget, search)?
+    {
+        return Ok(decision);
     }
+    // A store that keeps more is known by that, and views say nothing of it.
     if !facts.history().has_real_time()
         && let Some(witness) = allowed_by_stronger(facts, level, Patience::Long, budget)
     {
         return Ok(Decision::Allowed(witness));
     }
     if facts.has_ambiguous_reads() {
+        if let Some(witness) = allowed_by_views(facts, level, VIEW_STEPS, budget)? {
+            return Ok(Decision::Allowed(witness));
+        }
         if let Some(decision) = within(SEARCH_STEPS, budget, search)? {
             return Ok(decision);
         }
