@@ -357,3 +357,42 @@ fn by_key(
     }
     (starts, entries)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a column of this width, whoever wrote a value alone is found, and neighbours are left as they are.
+    fn is_right(writer_bits: u32, width: usize) {
+        let n_values = 100;
+        let bytes = vec![0; n_values * width + size_of::<u64>()];
+        let mask = u64::MAX >> (u64::BITS - width as u32 * u8::BITS);
+        let mut only = OnlyWriters { bytes, width, writer_bits, mask };
+        let largest_key = (mask >> writer_bits).min(u64::from(u32::MAX - 1)) as usize;
+        let largest_txn = (1_usize << writer_bits) - 1 - FIRST_TXN as usize;
+        let value = ValueId::from_index;
+        let entry = |it: usize| (TxnId::from_index(largest_txn - it), KeyId::from_index(largest_key - it));
+        let written = || (0..n_values).filter(|it| it % 3 != 0);
+        for idx in written().rev() {
+            let (txn, key) = entry(idx);
+            assert!(!only.is_again(value(idx), txn, key));
+        }
+        for idx in written() {
+            let (txn, key) = entry(idx);
+            assert_eq!(only.get(value(idx)), (u64::from(txn.raw()) + FIRST_TXN, key), "{idx} of {width}");
+        }
+        for idx in written() {
+            let (txn, key) = entry(idx);
+            assert!(only.is_again(value(idx), txn, key));
+            assert_eq!(only.get(value(idx)).0, SEVERAL);
+        }
+        assert!((0..n_values).step_by(3).all(|it| only.get(value(it)).0 == NOWHERE));
+    }
+
+    #[test]
+    fn writers_by_value_are_found_in_columns_of_any_width() {
+        for (writer_bits, width) in [(8, 2), (8, 3), (17, 4), (24, 5), (24, 6), (31, 7), (31, 8)] {
+            is_right(writer_bits, width);
+        }
+    }
+}
