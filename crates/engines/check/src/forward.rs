@@ -8,19 +8,20 @@
 //! What is found is right, and what is not found says nothing, since states were left out.
 //! Cost: width times transactions times sessions, times the reads of a transaction.
 
-mod attempts;
 mod in_step;
 mod program;
+mod progress;
 mod state;
 #[cfg(test)]
 mod tests;
 
 use crate::order::Frame;
 use crate::rule::Visibility;
-pub(crate) use in_step::{Nearness, run_in_step};
+pub(crate) use in_step::run_in_step;
 use iso_evidence::{Budget, StopReason};
 use iso_history::TxnId;
 pub(crate) use program::{Program, Version};
+pub(crate) use progress::Reading;
 use rustc_hash::FxHashSet;
 use state::{Cost, State};
 use std::collections::BTreeMap;
@@ -134,7 +135,7 @@ impl<'p> Beam<'p> {
             let Some(best) = generation.kept.first() else { continue };
             furthest = best.step;
             if n_done == self.program.n_tasks {
-                return Ok(Run::Whole(order_of(self.program, &self.steps, furthest)));
+                return Ok(Run::Whole(order_of(self.program, sessions_of(&self.steps, furthest))));
             }
             for kept in &generation.kept {
                 if n_expanded % STATES_PER_QUESTION == 0 {
@@ -145,7 +146,7 @@ impl<'p> Beam<'p> {
                 self.expand(&mut state, *kept);
             }
         }
-        Ok(Run::Part(order_of(self.program, &self.steps, furthest)))
+        Ok(Run::Part(order_of(self.program, sessions_of(&self.steps, furthest))))
     }
 
     fn expand(&mut self, state: &mut State<'p>, kept: Kept) {
@@ -179,13 +180,18 @@ impl<'p> Beam<'p> {
     }
 }
 
-/// The transactions that committed up to a step, in their order.
-fn order_of(program: &Program, steps: &[Step], mut step: u32) -> Vec<TxnId> {
+/// The sessions that committed up to a step, the last one first.
+fn sessions_of(steps: &[Step], mut step: u32) -> Vec<usize> {
     let mut sessions = Vec::new();
     while let Some(found) = steps.get(step as usize) {
         sessions.push(found.session as usize);
         step = found.before;
     }
+    sessions
+}
+
+/// The transactions with which these sessions committed, the last one of them first, in their order.
+fn order_of(program: &Program, sessions: Vec<usize>) -> Vec<TxnId> {
     let mut places = vec![0; program.sessions.len()];
     let mut next = |session: usize| {
         places[session] += 1;

@@ -1,232 +1,241 @@
-//! Forward execution of sessions that keep in step: those that do the same kind of work have done about the same share of it
-//! at any time.
+//! Forward execution with small states, of which many are kept: how far each session is, what each key holds, who has a
+//! snapshot.
 //!
-//! The same execution over values as that of the parent, with smaller states, so that far more of them are kept: how far each
-//! session is, what each key holds, who has a snapshot. The best states are those in which the most has been read that chance
-//! would not have found, and in which no session is far from its share. What aborted counts as work: it took time, too, and
-//! what it read tells when it happened (`attempts.rs`).
-//! A state is left out for good if a session waits for a version that nobody is going to write. If no other state was left
-//! out, and none came to the end, there is no execution at all.
-//! Cost: width times transactions times sessions, times the reads of a transaction.
+//! The best states are those that are likely, judged by how far sessions probably are with their operations
+//! (`progress.rs`). A state is left out for good if a session waits for a version that nobody is going to write. If no other
+//! state was left out, and none came to the end, there is no execution at all.
+//! Two hands share the work, each with half of the states and a place of its own for what comes of them; who is faster makes
+//! no difference.
+//! Cost: width times transactions times sessions, times what one of them may do next.
 
-use super::attempts::Attempts;
 use super::program::{Program, Task, Version};
-use super::{NO_STEP, Run, Step, log, order_of};
+use super::progress::{Belief, Block, Progress, Reading};
+use super::{NO_STEP, Run, Step, order_of};
 use crate::rule::Events;
 use iso_evidence::{Budget, StopReason};
+use iso_history::TxnId;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::thread;
 
-/// How near to their shares sessions are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nearness {
-    /// As if each went on by chance.
-    Chance,
-    /// Nearer than that: what a session does next takes as long as what others do next.
-    Near,
-}
+/// Fewer states are not shared.
+const WORTH_SHARING: usize = 32;
 
-/// Does it matter what attempts that aborted have read?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Attempted {
-    /// It says which states are the best.
-    Counts,
-    /// All states are kept, so that there is nothing to say.
-    Ignored,
-}
+const N_HANDS: usize = 2;
 
-/// A session that is as far from its share as chance has it is as bad as this much of what reads tell, in steps of 1/64 bit.
-const UNEVENNESS: u128 = 100;
+/// So much may be kept for each number of commits: 128 MB.
+const MAX_BYTES: usize = 128 << 20;
 
-/// What an attempt that aborted has read, and what was never there, is as bad as so many steps of 1/64 bit.
-const MISSED: u64 = 640;
-
-/// Of squares, so many times nearer.
-const TIMES_NEARER: u128 = 16;
-
-/// The budget is asked once for so many states.
-const STATES_PER_QUESTION: usize = 256;
-
-/// So much may be kept for each number of commits: 64 MB.
-const MAX_WORDS: usize = 32 << 20;
+/// So many times as many states as are kept are there while the best ones are not known.
+const N_TIMES: usize = 2;
 
 /// Executes a history, with so many states for each number of commits.
 pub(crate) fn run_in_step(
     program: &Program,
-    nearness: Nearness,
+    reading: Reading,
     width: usize,
     budget: &Budget<'_>,
 ) -> Result<Run, StopReason> {
-    March::new(program, nearness, width, Attempted::Counts).run(budget)
+    let ground = Ground::new(program, Some(reading), width);
+    March::new(&ground).run(budget)
 }
 
 /// Is there no execution, as far as so many states for each number of commits tell?
 pub(super) fn has_none(program: &Program, width: usize, budget: &Budget<'_>) -> Result<bool, StopReason> {
-    let march = March { stops_if_cut: true, ..March::new(program, Nearness::Near, width, Attempted::Ignored) };
+    let ground = Ground::new(program, None, width);
+    let march = March { stops_if_cut: true, ..March::new(&ground) };
     Ok(matches!(march.run(budget)?, Run::Nothing))
 }
 
-/// Places of sessions, versions of keys, and who has a snapshot, a bit each; then what attempts have found.
-pub(super) type Word = u16;
+/// Places of sessions, versions of keys, and who has a snapshot, a bit each.
+type Word = u16;
 
 #[derive(Clone, Copy, Debug)]
 struct Kept {
-    cost: u64,
+    /// How unlikely it is, in steps of 1/64 bit.
+    cost: i64,
     hash: u64,
     step: u32,
-    /// Where its words begin.
-    start: u32,
+    /// Where in its generation it stands.
+    nth: u32,
 }
 
 /// The states with one number of commits.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Generation {
     kept: Vec<Kept>,
     words: Vec<Word>,
+    /// How far sessions probably are, state by state: steps and weights.
+    steps: Vec<u32>,
+    blocks: Vec<Block>,
     /// Which of the kept states has this number.
     seen: FxHashMap<u64, u32>,
-    /// For each session, what it costs to be at some place now, with what is still to be read: as far as it was asked for.
-    costs: Vec<NearPlaces>,
     /// Whatever costs more is not kept any more.
-    worst: u64,
+    worst: Option<i64>,
 }
 
-/// What is known about places of a session that are not far from the first one that was asked for.
-#[derive(Clone, Debug)]
-struct NearPlaces {
-    first: usize,
-    costs: [u64; N_NEAR],
-}
-
-const N_NEAR: usize = 64;
-const NOT_ASKED: u64 = u64::MAX;
-
-impl NearPlaces {
-    fn around(place: usize) -> Self {
-        Self { first: place.saturating_sub(N_NEAR / 2), costs: [NOT_ASKED; N_NEAR] }
-    }
-
-    fn get_or(&mut self, place: usize, compute: impl Fn() -> u64) -> u64 {
-        let known = place.checked_sub(self.first).and_then(|it| self.costs.get_mut(it));
-        match known {
-            Some(known) if *known != NOT_ASKED => *known,
-            Some(known) => {
-                *known = compute();
-                *known
-            }
-            None => compute(),
-        }
-    }
-}
-
-struct March<'p> {
+/// What both hands stand on.
+struct Ground<'p> {
     program: &'p Program,
-    nearness: Nearness,
     width: usize,
-    n_words: usize,
-    /// Words that make a state what it is; those after them say only how likely it is.
-    n_exact: usize,
-    attempts: Attempts,
-    /// By version, what a read of it tells.
-    told_by: Vec<u64>,
-    /// By session and place, what its reads from there on tell.
-    told: Vec<Vec<u64>>,
+    /// Nothing if all states are kept, so that none is better.
+    progress: Option<Progress>,
     /// By session and version, the place after the last task that writes it.
     last_writes: Vec<Vec<Word>>,
-    generations: BTreeMap<usize, Generation>,
-    steps: Vec<Step>,
-    /// Were there more states than are kept?
-    is_cut: bool,
-    stops_if_cut: bool,
-    /// The state at work, and those who committed since it was loaded.
+    /// Before anything happens.
     state: Vec<Word>,
-    commits: Vec<u32>,
+    belief: Belief,
 }
 
-impl<'p> March<'p> {
-    fn new(program: &'p Program, nearness: Nearness, width: usize, attempted: Attempted) -> Self {
+impl<'p> Ground<'p> {
+    fn new(program: &'p Program, reading: Option<Reading>, width: usize) -> Self {
         let n_sessions = program.sessions.len();
         let mut state = vec![0; n_sessions];
         state.extend(program.initial.iter().map(|it| *it as Word));
         state.extend(std::iter::repeat_n(0, n_sessions.div_ceil(16)));
-        let n_exact = state.len();
-        let attempts = match attempted {
-            Attempted::Counts => Attempts::new(program, n_exact),
-            Attempted::Ignored => Attempts::ignored(),
-        };
-        state.extend(std::iter::repeat_n(0, attempts.n_words()));
-        let n_words = state.len();
-        let n_writers_of_key = |key: u32| -> u32 {
-            program.versions_of(key).iter().map(|it| u32::from(program.n_writers[*it as usize])).sum()
-        };
-        let told = |(key, n_writers): (&u32, &u16)| {
-            u64::from(log(1 + n_writers_of_key(*key)).saturating_sub(log(1 + u32::from(*n_writers))))
-        };
-        let told_by: Vec<u64> = program.key.iter().zip(&program.n_writers).map(told).collect();
-        let told_from = |tasks: &Vec<Task>| {
-            let mut told = vec![0; tasks.len() + 1];
-            for (place, task) in tasks.iter().enumerate().rev() {
-                told[place] = told[place + 1] + task.reads.iter().map(|it| told_by[*it as usize]).sum::<u64>();
-            }
-            told
-        };
-        Self {
-            program,
-            nearness,
-            width: width.min(MAX_WORDS / n_words / 3).max(1),
-            n_words,
-            n_exact,
-            attempts,
-            told: program.sessions.iter().map(told_from).collect(),
-            told_by,
-            last_writes: program.sessions.iter().map(|it| last_writes(program, it)).collect(),
-            generations: BTreeMap::new(),
-            steps: Vec::new(),
-            is_cut: false,
-            stops_if_cut: false,
-            state,
-            commits: Vec::new(),
-        }
+        let progress = reading.map(|it| Progress::new(program, it));
+        let belief = Belief::new(if progress.is_some() { n_sessions } else { 0 });
+        let n_bytes = size_of_val(&*state) + size_of_val(&*belief.steps) + size_of_val(&*belief.blocks);
+        let width = width.min(MAX_BYTES / n_bytes / N_TIMES / N_HANDS).max(1);
+        let last_writes = program.sessions.iter().map(|it| last_writes(program, it)).collect();
+        Self { program, width, progress, last_writes, state, belief }
+    }
+}
+
+struct March<'g> {
+    ground: &'g Ground<'g>,
+    hands: [Hand<'g>; N_HANDS],
+    /// Were there more states than are kept?
+    is_cut: bool,
+    stops_if_cut: bool,
+}
+
+impl<'g> March<'g> {
+    fn new(ground: &'g Ground<'g>) -> Self {
+        Self { ground, hands: std::array::from_fn(|nth| Hand::new(ground, nth)), is_cut: false, stops_if_cut: false }
     }
 
     fn run(mut self, budget: &Budget<'_>) -> Result<Run, StopReason> {
-        let (mut furthest, mut n_expanded) = (NO_STEP, 0);
-        self.attempts.begin(self.program, &mut self.state);
-        self.settle();
-        self.keep(0, NO_STEP);
-        self.commits.clear();
-        while let Some((n_done, mut generation)) = self.generations.pop_first() {
-            self.is_cut |= generation.shrink(self.width, self.n_words);
-            let best = generation.kept.iter().min_by_key(|it| (it.cost, it.hash));
-            furthest = best.map_or(furthest, |it| it.step);
-            if n_done == self.program.n_tasks {
-                return Ok(Run::Whole(order_of(self.program, &self.steps, furthest)));
+        let mut furthest = NO_STEP;
+        let [first, _] = &mut self.hands;
+        first.settle();
+        first.keep(0, NO_STEP);
+        while let Some((n_done, generations)) = self.next_generation() {
+            budget.check()?;
+            let kept = self.best_of(&generations);
+            furthest = kept.first().map_or(furthest, |it| it.1.step);
+            if n_done == self.ground.program.n_tasks {
+                return Ok(Run::Whole(self.order_of(furthest)));
             }
             if self.is_cut && self.stops_if_cut {
                 break;
             }
-            for kept in &generation.kept {
-                if n_expanded % STATES_PER_QUESTION == 0 {
-                    budget.check()?;
-                }
-                n_expanded += 1;
-                let words = &generation.words[kept.start as usize..kept.start as usize + self.n_words];
-                self.state.copy_from_slice(words);
-                for session in 0..self.program.sessions.len() {
-                    if self.can_commit(session) {
-                        self.commit(session);
-                        self.settle();
-                        self.keep(n_done, kept.step);
-                        self.state.copy_from_slice(words);
-                        self.commits.clear();
-                    }
-                }
-            }
+            self.expand(n_done, &kept, &generations);
         }
         if !self.is_cut {
             return Ok(Run::Nothing);
         }
-        Ok(Run::Part(order_of(self.program, &self.steps, furthest)))
+        Ok(Run::Part(self.order_of(furthest)))
+    }
+
+    /// The states with the fewest commits, and how many these are.
+    fn next_generation(&mut self) -> Option<(usize, [Generation; N_HANDS])> {
+        let first = |it: &Hand<'_>| it.generations.first_key_value().map(|it| *it.0);
+        let n_done = self.hands.iter().filter_map(first).min()?;
+        Some((n_done, self.hands.each_mut().map(|it| it.generations.remove(&n_done).unwrap_or_default())))
+    }
+
+    /// The states to go on with, the best one first, each with the hand that has it.
+    fn best_of(&mut self, generations: &[Generation; N_HANDS]) -> Vec<(usize, Kept)> {
+        let with_hand =
+            |(hand, it): (usize, &Generation)| it.kept.iter().map(move |it| (hand, *it)).collect::<Vec<_>>();
+        let mut kept: Vec<(usize, Kept)> = generations.iter().enumerate().flat_map(with_hand).collect();
+        kept.sort_unstable_by_key(|it| (it.1.hash, it.1.cost, it.0));
+        kept.dedup_by_key(|it| it.1.hash);
+        // What comes of the best ones says what is not worth keeping.
+        kept.sort_unstable_by_key(|it| (it.1.cost, it.1.hash));
+        self.is_cut |= kept.len() > self.ground.width || self.hands.iter().any(|it| it.is_cut);
+        kept.truncate(self.ground.width);
+        kept
+    }
+
+    /// Lets somebody commit in each state, in all ways.
+    fn expand(&mut self, n_done: usize, kept: &[(usize, Kept)], generations: &[Generation; N_HANDS]) {
+        let work = |hand: &mut Hand<'_>| {
+            for (owner, kept) in kept.iter().skip(hand.nth).step_by(N_HANDS) {
+                hand.expand(&generations[*owner], *kept, n_done);
+            }
+        };
+        let [one, other] = &mut self.hands;
+        if kept.len() < WORTH_SHARING || cfg!(target_arch = "wasm32") {
+            work(one);
+            work(other);
+            return;
+        }
+        thread::scope(|scope| {
+            scope.spawn(|| work(other));
+            work(one);
+        });
+    }
+
+    /// The transactions that committed up to a step, in their order.
+    fn order_of(&self, mut step: u32) -> Vec<TxnId> {
+        let mut sessions = Vec::new();
+        while let Some(found) = self.hands[step as usize % N_HANDS].steps.get(step as usize / N_HANDS) {
+            sessions.push(found.session as usize);
+            step = found.before;
+        }
+        order_of(self.ground.program, sessions)
+    }
+}
+
+/// Goes on from states, one after the other.
+struct Hand<'g> {
+    nth: usize,
+    ground: &'g Ground<'g>,
+    program: &'g Program,
+    generations: BTreeMap<usize, Generation>,
+    /// Their numbers say which hand has them.
+    steps: Vec<Step>,
+    is_cut: bool,
+    /// The state at work, and those who committed since it was loaded.
+    state: Vec<Word>,
+    commits: Vec<u32>,
+    belief: Belief,
+    /// How unlikely the state at work is.
+    cost: i64,
+}
+
+impl<'g> Hand<'g> {
+    fn new(ground: &'g Ground<'g>, nth: usize) -> Self {
+        Self {
+            nth,
+            ground,
+            program: ground.program,
+            generations: BTreeMap::new(),
+            steps: Vec::new(),
+            is_cut: false,
+            state: ground.state.clone(),
+            commits: Vec::new(),
+            belief: ground.belief.clone(),
+            cost: 0,
+        }
+    }
+
+    fn expand(&mut self, generation: &Generation, kept: Kept, n_done: usize) {
+        let words = generation.words_of(kept, self.state.len());
+        self.state.copy_from_slice(words);
+        for session in 0..self.program.sessions.len() {
+            if self.can_commit(session) {
+                self.cost = kept.cost;
+                self.commits.clear();
+                self.belief.copy_from(generation.belief_of(kept, &self.belief));
+                self.commit(session);
+                self.settle();
+                self.keep(n_done, kept.step);
+                self.state.copy_from_slice(words);
+            }
+        }
     }
 
     /// Does a session wait for a version that nobody else is going to write?
@@ -234,7 +243,7 @@ impl<'p> March<'p> {
         let n_sessions = self.program.sessions.len();
         let is_missing = |session: usize, version: &Version| {
             let present = self.state[n_sessions + self.program.key[*version as usize] as usize];
-            let writes = |it: usize| it != session && self.last_writes[it][*version as usize] > self.state[it];
+            let writes = |it: usize| it != session && self.ground.last_writes[it][*version as usize] > self.state[it];
             u32::from(present) != *version && !(0..n_sessions).any(writes)
         };
         (0..n_sessions)
@@ -242,7 +251,7 @@ impl<'p> March<'p> {
             .any(|session| self.head(session).is_some_and(|task| task.reads.iter().any(|it| is_missing(session, it))))
     }
 
-    fn head(&self, session: usize) -> Option<&'p Task> {
+    fn head(&self, session: usize) -> Option<&'g Task> {
         self.program.sessions[session].get(usize::from(self.state[session]))
     }
 
@@ -273,12 +282,13 @@ impl<'p> March<'p> {
     fn commit(&mut self, session: usize) {
         let Some(task) = self.head(session) else { return };
         let n_sessions = self.program.sessions.len();
+        if let Some(progress) = self.ground.progress.as_ref().filter(|_| !task.writes.is_empty()) {
+            self.cost += progress.commit(session, &self.state[..n_sessions], &mut self.belief);
+        }
         for version in &task.writes {
             self.state[n_sessions + self.program.key[*version as usize] as usize] = *version as Word;
         }
-        self.attempts.leave(task, session, &mut self.state);
         self.state[session] += 1;
-        self.attempts.look(self.program, session, &mut self.state);
         self.commits.push(session as u32);
         if self.program.events == Events::One {
             return;
@@ -291,6 +301,9 @@ impl<'p> March<'p> {
                 let (idx, bit) = self.snapshot(other);
                 if self.state[idx] & bit != 0 && self.head(other).is_some_and(|it| self.program.conflict(it, task)) {
                     self.state[idx] &= !bit;
+                    if let Some(progress) = &self.ground.progress {
+                        progress.begin_again(other, &self.state[..n_sessions], &mut self.belief);
+                    }
                 }
             }
         }
@@ -318,52 +331,30 @@ impl<'p> March<'p> {
     }
 
     fn keep(&mut self, n_before: usize, before: u32) {
-        if self.waits_for_ever() {
+        let n_done = n_before + self.commits.len();
+        let hash = hash(&self.state);
+        let generation = self.generations.get(&n_done);
+        let is_worse = |cost: i64| generation.is_some_and(|it| !it.takes(cost, hash));
+        // It can only get less likely.
+        if is_worse(self.cost) || self.waits_for_ever() {
             return;
         }
-        let n_done = n_before + self.commits.len();
-        let (program, width, n_words) = (self.program, self.width, self.n_words);
-        let places = &self.state[..program.sessions.len()];
-        let generation = self.generations.entry(n_done).or_insert_with(|| Generation::new(places));
-        let mut cost = 0;
-        for session in 0..program.sessions.len() {
-            let place = usize::from(self.state[session]);
-            cost += generation.costs[session].get_or(place, || {
-                self.told[session][place] + unevenness(program, self.nearness, n_done, session, place)
-            });
-            let word = self.state[program.sessions.len() + program.initial.len() + session / 16];
-            let has_snapshot = word & (1 << (session % 16)) != 0;
-            // What it finds now is as good as read.
-            for read in program.sessions[session].get(place).into_iter().flat_map(|it| &it.reads) {
-                let present = self.state[program.sessions.len() + program.key[*read as usize] as usize];
-                if has_snapshot || u32::from(present) == *read {
-                    cost -= self.told_by[*read as usize];
-                }
+        if let Some(progress) = &self.ground.progress {
+            let (places, rest) = self.state.split_at(self.program.sessions.len());
+            self.cost += progress.go_on(places, rest, &mut self.belief);
+            if is_worse(self.cost) {
+                return;
             }
         }
-        cost += MISSED * self.attempts.n_missed(&self.state);
-        if cost > generation.worst {
-            return;
-        }
-        let hash = hash(&self.state[..self.n_exact]);
-        if let Some(idx) = generation.seen.get(&hash) {
-            let kept = &mut generation.kept[*idx as usize];
-            kept.cost = kept.cost.min(cost);
-            let start = kept.start as usize;
-            self.attempts.join(&mut generation.words[start..start + n_words], &self.state);
-            return;
-        }
-        generation.seen.insert(hash, generation.kept.len() as u32);
         let mut step = before;
         for session in &self.commits {
             self.steps.push(Step { before: step, session: *session });
-            step = self.steps.len() as u32 - 1;
+            step = ((self.steps.len() - 1) * N_HANDS + self.nth) as u32;
         }
-        let start = generation.words.len() as u32;
-        generation.words.extend_from_slice(&self.state);
-        generation.kept.push(Kept { cost, hash, step, start });
-        if generation.kept.len() >= 3 * width {
-            self.is_cut |= generation.shrink(width, n_words);
+        let generation = self.generations.entry(n_done).or_default();
+        generation.put((self.cost, hash, step), &self.state, &self.belief);
+        if generation.kept.len() >= N_TIMES * self.ground.width {
+            self.is_cut |= generation.shrink(self.ground.width, self.state.len());
         }
     }
 }
@@ -380,49 +371,66 @@ fn last_writes(program: &Program, tasks: &[Task]) -> Vec<Word> {
 }
 
 impl Generation {
-    fn new(places: &[Word]) -> Self {
-        let costs = places.iter().map(|it| NearPlaces::around(usize::from(*it))).collect();
-        Self { kept: Vec::new(), words: Vec::new(), seen: FxHashMap::default(), costs, worst: u64::MAX }
+    fn words_of(&self, kept: Kept, n_words: usize) -> &[Word] {
+        &self.words[kept.nth as usize * n_words..][..n_words]
+    }
+
+    /// Steps and weights, as many as there are in the other belief.
+    fn belief_of(&self, kept: Kept, other: &Belief) -> (&[u32], &[Block]) {
+        let (nth, n_steps, n_blocks) = (kept.nth as usize, other.steps.len(), other.blocks.len());
+        (&self.steps[nth * n_steps..][..n_steps], &self.blocks[nth * n_blocks..][..n_blocks])
+    }
+
+    /// Is a state with this cost and number worth keeping?
+    fn takes(&self, cost: i64, hash: u64) -> bool {
+        let same = self.seen.get(&hash);
+        self.worst.is_none_or(|it| cost <= it) && same.is_none_or(|it| cost < self.kept[*it as usize].cost)
+    }
+
+    /// Puts a state there, in place of an equal one if there is one.
+    fn put(&mut self, (cost, hash, step): (i64, u64, u32), state: &[Word], belief: &Belief) {
+        let new = self.kept.len() as u32;
+        let nth = *self.seen.entry(hash).or_insert(new);
+        let kept = Kept { cost, hash, step, nth };
+        if nth == new {
+            self.kept.push(kept);
+            self.words.extend_from_slice(state);
+            self.steps.extend_from_slice(&belief.steps);
+            self.blocks.extend_from_slice(&belief.blocks);
+            return;
+        }
+        self.kept[nth as usize] = kept;
+        let nth = nth as usize;
+        self.steps[nth * belief.steps.len()..][..belief.steps.len()].copy_from_slice(&belief.steps);
+        self.blocks[nth * belief.blocks.len()..][..belief.blocks.len()].copy_from_slice(&belief.blocks);
     }
 
     /// Keeps the best states only; says whether there were more.
     fn shrink(&mut self, width: usize, n_words: usize) -> bool {
-        if self.kept.len() <= width {
+        let n_before = self.kept.len();
+        if n_before <= width {
             return false;
         }
+        let (n_steps, n_blocks) = (self.steps.len() / n_before, self.blocks.len() / n_before);
         self.kept.select_nth_unstable_by_key(width - 1, |it| (it.cost, it.hash));
         self.kept.truncate(width);
         // In the order in which they were found, whatever else was selected: equal inputs give equal answers.
-        self.kept.sort_unstable_by_key(|it| it.start);
-        self.worst = self.kept.iter().map(|it| it.cost).max().unwrap_or(u64::MAX);
-        for (nth, kept) in self.kept.iter_mut().enumerate() {
-            let start = kept.start as usize;
-            self.words.copy_within(start..start + n_words, nth * n_words);
-            kept.start = (nth * n_words) as u32;
+        self.kept.sort_unstable_by_key(|it| it.nth);
+        self.worst = self.kept.iter().map(|it| it.cost).max();
+        for (new, kept) in self.kept.iter_mut().enumerate() {
+            let old = kept.nth as usize;
+            self.words.copy_within(old * n_words..(old + 1) * n_words, new * n_words);
+            self.steps.copy_within(old * n_steps..(old + 1) * n_steps, new * n_steps);
+            self.blocks.copy_within(old * n_blocks..(old + 1) * n_blocks, new * n_blocks);
+            kept.nth = new as u32;
         }
         self.words.truncate(width * n_words);
+        self.steps.truncate(width * n_steps);
+        self.blocks.truncate(width * n_blocks);
         self.seen.clear();
         self.seen.extend((0..).zip(&self.kept).map(|(nth, it)| (it.hash, nth)));
         true
     }
-}
-
-/// How unlikely it is that a session is at a place when so many transactions have committed: the square of how far it is from
-/// its share, by how far it is from it usually.
-fn unevenness(program: &Program, nearness: Nearness, n_done: usize, session: usize, place: usize) -> u64 {
-    let whole = 1 << 32;
-    let share = program.moments.get(n_done).map_or(whole, |it| u128::from(*it));
-    let tasks = &program.sessions[session];
-    let n_begun = u128::from(program.n_begun[session]);
-    // Between what it did last and what it does next, it may be anywhere.
-    let first = place.checked_sub(1).map_or(0, |it| u128::from(tasks[it].nth));
-    let last = tasks.get(place).map_or(n_begun, |it| u128::from(it.nth) + 1);
-    let due = share * n_begun;
-    let distance = (first * whole).saturating_sub(due).max(due.saturating_sub(last * whole)) >> 16;
-    // That of a walk from the one end to the other.
-    let variance = ((n_begun * share * (whole - share)) >> 32) + whole;
-    let times = if nearness == Nearness::Near { TIMES_NEARER } else { 1 };
-    u64::try_from(UNEVENNESS * times * distance * distance / variance).unwrap_or(u64::MAX >> 16).min(u64::MAX >> 16)
 }
 
 /// Equal states have equal numbers.

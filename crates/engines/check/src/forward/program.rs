@@ -12,15 +12,9 @@ const MAX_TXNS: usize = 60_000;
 const MAX_VERSIONS: usize = 4_096;
 const MAX_SESSIONS: usize = 64;
 
-/// A state has a bit for each version that attempts have read.
-pub(super) const MAX_TRIED: usize = 32;
-
 /// A key with one of the values that are read from it. The first version of each key stands for all values that nobody
 /// reads.
 pub(crate) type Version = u32;
-
-/// A part of the whole, in parts of 2 to the power of 32.
-pub(super) type Share = u64;
 
 /// A transaction, as far as its execution matters.
 #[derive(Debug)]
@@ -31,8 +25,6 @@ pub(crate) struct Task {
     pub(crate) writes: Vec<Version>,
     /// What it reads and overwrites: nobody else overwrites the same write of it.
     pub(super) updates: Vec<Version>,
-    /// What attempts of its session that aborted have read since the task before; not all of it if it is much.
-    pub(super) tried: Vec<Version>,
     /// How many of its session come before it, those that aborted included.
     pub(super) nth: u32,
     pub(super) begin: i64,
@@ -40,14 +32,22 @@ pub(crate) struct Task {
     pub(super) end: i64,
 }
 
+/// A transaction as its session ran it: what aborted took time, too, and what it has read tells when.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    /// For each operation, what it found, if that was written by somebody else and tells anything.
+    pub(super) finds: Vec<Option<Version>>,
+    pub(super) is_task: bool,
+}
+
 /// The tasks of each session, in session order.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) sessions: Vec<Vec<Task>>,
+    /// All transactions of each session.
+    pub(super) attempts: Vec<Vec<Attempt>>,
     /// How many transactions each session began, those that aborted included.
     pub(super) n_begun: Vec<u32>,
-    /// When tasks happen if all sessions do the same share of their work in the same time: shares of the whole, ascending.
-    pub(super) moments: Vec<Share>,
     pub(crate) initial: Vec<Version>,
     /// The key of each version.
     pub(crate) key: Vec<u32>,
@@ -80,8 +80,8 @@ impl Program {
         let versions = Versions::new(frame)?;
         let mut program = Self {
             sessions: Vec::new(),
+            attempts: Vec::new(),
             n_begun: history.sessions().map(|it| history.session_txns(it).len() as u32).collect(),
-            moments: Vec::new(),
             initial: history.keys().map(|it| versions.of(it, history.initial_value(it))).collect(),
             n_readers: vec![0; versions.key.len()],
             n_writers: vec![0; versions.key.len()],
@@ -93,13 +93,14 @@ impl Program {
             n_tasks: facts.txns().count(),
         };
         for session in history.sessions() {
-            program.add_session(versions.tasks(frame, history.session_txns(session)));
+            let (attempts, tasks) = versions.run(frame, history.session_txns(session));
+            program.attempts.push(attempts);
+            program.add_session(tasks);
         }
         for (version, key) in (0..).zip(&versions.key) {
             program.versions[*key as usize].push(version);
         }
         program.key = versions.key;
-        program.moments = program.in_step().iter().map(|it| it.0).collect();
         Some(program)
     }
 
@@ -128,17 +129,13 @@ impl Program {
     /// The transactions of all sessions, as if each session did the same share of its work in the same time. What aborted
     /// was work, too.
     pub(crate) fn side_by_side(&self) -> Vec<TxnId> {
-        self.in_step().into_iter().map(|it| it.1).collect()
-    }
-
-    fn in_step(&self) -> Vec<(Share, TxnId)> {
         let mut txns = Vec::with_capacity(self.n_tasks);
         for (tasks, n_begun) in self.sessions.iter().zip(&self.n_begun) {
             let share = |nth: u32| ((2 * u64::from(nth) + 1) << 32) / (2 * u64::from(*n_begun));
             txns.extend(tasks.iter().map(|it| (share(it.nth), it.txn)));
         }
         txns.sort_unstable();
-        txns
+        txns.into_iter().map(|it| it.1).collect()
     }
 
     /// Are states small enough to keep many of them?
@@ -195,32 +192,26 @@ impl Versions {
         self.numbers.get(&(key, value)).copied().unwrap_or(self.first[key.index()])
     }
 
-    fn tasks(&self, frame: &Frame<'_>, txns: &[TxnId]) -> Vec<Task> {
-        let (mut tasks, mut tried) = (Vec::new(), Vec::new());
-        for txn in txns {
-            if frame.facts.standing(*txn) == Standing::Out {
-                self.add_tried(frame, *txn, &mut tried);
-            } else {
-                tasks.push(Task { tried: std::mem::take(&mut tried), ..self.task(frame, *txn) });
-            }
-        }
-        tasks
+    /// What a session ran, and the part of it that counts.
+    fn run(&self, frame: &Frame<'_>, txns: &[TxnId]) -> (Vec<Attempt>, Vec<Task>) {
+        let is_task = |it: TxnId| frame.facts.standing(it) != Standing::Out;
+        let attempt = |it: &TxnId| Attempt { finds: self.finds(frame, *it), is_task: is_task(*it) };
+        let tasks = txns.iter().filter(|it| is_task(**it)).map(|it| self.task(frame, *it));
+        (txns.iter().map(attempt).collect(), tasks.collect())
     }
 
-    /// Adds what an attempt has read that it did not write itself.
-    fn add_tried(&self, frame: &Frame<'_>, txn: TxnId, tried: &mut Vec<Version>) {
+    /// What each operation has found that the transaction did not write itself.
+    fn finds(&self, frame: &Frame<'_>, txn: TxnId) -> Vec<Option<Version>> {
         let history = frame.facts.history();
         let mut written = Vec::new();
-        for op in history.ops(txn).map(|it| history.op(it)) {
-            match op {
-                Op::Read { key, value } if !written.contains(&key) => {
-                    let version = self.numbers.get(&(key, value)).copied();
-                    tried.extend(version.filter(|it| tried.len() < MAX_TRIED && !tried.contains(it)));
-                }
-                _ if op.is_write() => written.push(op.key()),
-                _ => {}
+        let mut find = |op: Op<'_>| match op {
+            Op::Read { key, value } if !written.contains(&key) => self.numbers.get(&(key, value)).copied(),
+            _ => {
+                written.extend(op.is_write().then(|| op.key()));
+                None
             }
-        }
+        };
+        history.ops(txn).map(|it| find(history.op(it))).collect()
     }
 
     fn task(&self, frame: &Frame<'_>, txn: TxnId) -> Task {
@@ -237,7 +228,7 @@ impl Versions {
         });
         let begin = frame.begin(txn).unwrap_or(i64::MIN);
         let nth = facts.history().nth_in_session(txn) as u32;
-        Task { txn, reads, writes, updates, tried: Vec::new(), nth, begin, end: frame.end(txn).unwrap_or(i64::MAX) }
+        Task { txn, reads, writes, updates, nth, begin, end: frame.end(txn).unwrap_or(i64::MAX) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whole executions of stores with few values, found without looking at the order of the input.
 
-use super::{Aim, Nearness, Program, Run, Taste, is_stuck, run, run_in_step};
+use super::{Aim, Program, Reading, Run, Taste, is_stuck, run, run_in_step};
 use crate::order::{self, Frame};
 use crate::rule::Rule;
 use crate::test_store::few_values::{STORES, small, some};
@@ -47,11 +47,11 @@ fn sessions_in_step_are_found_to_the_end_with_enough_states() {
             let facts = Facts::new(&history);
             let frame = Frame::new(&facts, Rule::of(level));
             let program = Program::new(&frame).unwrap();
-            for (nearness, count) in [Nearness::Near, Nearness::Chance].into_iter().zip(&mut n_found) {
-                let found = || run_in_step(&program, nearness, 2_000, &Budget::unlimited()).unwrap();
+            for (reading, count) in [Reading::OneByOne, Reading::AtBegin].into_iter().zip(&mut n_found) {
+                let found = || run_in_step(&program, reading, 100, &Budget::unlimited()).unwrap();
                 let Run::Whole(commits) = found() else { continue };
-                assert!(order::explains(&frame, &commits), "{level}, seed {seed}, {nearness:?}");
-                assert!(matches!(found(), Run::Whole(again) if again == commits), "{level}, seed {seed}, {nearness:?}");
+                assert!(order::explains(&frame, &commits), "{level}, seed {seed}, {reading:?}");
+                assert!(matches!(found(), Run::Whole(again) if again == commits), "{level}, seed {seed}, {reading:?}");
                 *count += 1;
             }
         }
@@ -118,6 +118,6 @@ fn a_budget_that_ends_is_said() {
     let stop = || Some(StopReason::Timeout);
     let ran = run(&program, aim(10, Taste::Likely), &Budget::new(&stop));
     assert!(matches!(ran, Err(StopReason::Timeout)));
-    let ran = run_in_step(&program, Nearness::Near, 10, &Budget::new(&stop));
+    let ran = run_in_step(&program, Reading::OneByOne, 10, &Budget::new(&stop));
     assert!(matches!(ran, Err(StopReason::Timeout)));
 }

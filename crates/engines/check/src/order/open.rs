@@ -14,7 +14,7 @@ use super::place::{Placement, place};
 use super::repair::{Repair, Repaired};
 use super::{decide_by_order, decision_of, start};
 use crate::decision::{Decision, within};
-use crate::forward::{self, Aim, Nearness, Program, Run, Taste};
+use crate::forward::{self, Aim, Program, Reading, Run, Taste};
 use crate::known::{Known, Saturation};
 use crate::problem::Problem;
 use crate::rule::{Events, Rule};
@@ -55,9 +55,11 @@ const N_TRIED: usize = 1;
 /// Of so many transactions, one that misfits is little.
 const FEW_MISFITS: usize = 20;
 
-/// States of sessions that are in step are smaller: so many times as many are kept.
-const TIMES_IN_STEP: usize = 8;
-const TIMES_NEAR: usize = 32;
+/// Where sessions are in step, so many times as many states are kept: more of them if it came far with fewer.
+const TIMES_IN_STEP: [usize; 2] = [2, 8];
+
+/// One in so many transactions is far.
+const FAR: usize = 8;
 
 /// A stronger rule may take so many times the steps of a repair, since it takes turns, too.
 const STEPS_OF_STRONGER: u32 = 4;
@@ -250,13 +252,24 @@ impl Ways<'_> {
         };
         let mut found = None;
         if self.slacks == [None] {
-            for (nearness, times) in [(Nearness::Near, TIMES_NEAR), (Nearness::Chance, TIMES_IN_STEP)] {
-                if found.is_none() {
-                    let run = forward::run_in_step(program, nearness, turn.width * times, budget)?;
+            let readings: &[Reading] = match self.frame.rule.events {
+                Events::One => &[Reading::OneByOne, Reading::AtBegin],
+                Events::FirstCommitterWins | Events::StartAndCommit => &[Reading::AtBegin],
+            };
+            for reading in readings {
+                for times in TIMES_IN_STEP {
+                    let run = forward::run_in_step(program, *reading, turn.width * times, budget)?;
+                    let is_far = matches!(&run, Run::Part(commits) if commits.len() >= self.commits.len() / FAR);
                     if matches!(run, Run::Nothing) {
                         return Ok(Some(Decision::Forbidden(self.frame.facts.txns().collect())));
                     }
                     found = take(run);
+                    if !is_far {
+                        break;
+                    }
+                }
+                if found.is_some() {
+                    break;
                 }
             }
         }
