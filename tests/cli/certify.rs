@@ -142,11 +142,12 @@ fn grounds_by_meanings_and_by_outcomes_are_saved() {
             ("mysql.rr", chain(8, &[]), "derivation"),
             ("postgres.rr", chain(8, &[1]), "derivation"),
         ] {
-            println!("seed {seed}, {level}, {first}");
-            folder.write("unknown.jsonl", interleaved(sessions, seed));
-            let document = saved(&folder, &["check", "unknown.jsonl", "--level", level]);
+            // What fails shows the name of the file.
+            let file = format!("{level}-seed-{seed}.jsonl");
+            folder.write(&file, interleaved(sessions, seed));
+            let document = saved(&folder, &["check", &file, "--level", level]);
             let evidence = &document["levels"][0]["evidence"];
-            assert!(evidence["grounds"]["tree"][0].as_str().unwrap().starts_with(first), "{evidence}");
+            assert!(evidence["grounds"]["tree"][0].as_str().unwrap().starts_with(first), "{file}: {evidence}");
             certify(&folder, &document).ends(0).tells(&format!("{level} forbids the core"));
         }
     }
