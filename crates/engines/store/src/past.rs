@@ -219,6 +219,7 @@ impl Past {
         }
         // Whatever was overwritten up to there has a writer up to there.
         let n_written = self.written_since(first, until).len();
+        let n_free = self.free_values.len();
         for key in &self.written[..n_written] {
             let entry = &mut self.keys[*key as usize];
             let n_gone = entry.n_before(until);
@@ -231,6 +232,8 @@ impl Past {
             }
             entry.forget(n_gone);
         }
+        // The last one is taken first: what comes together then stands together, and memory brings it at once.
+        self.free_values[n_free..].sort_unstable_by(|one, other| other.cmp(one));
         self.written.drain(..n_written);
         self.n_written_forgotten += n_written as u64;
         self.log.drain(..(until - self.forgotten) as usize);
