@@ -71,6 +71,135 @@ fn a_core_with_several_possible_writers_is_saved_with_its_derivation() {
     certify(&folder, &other).ends(1).tells("refused");
 }
 
+/// The transactions of a session, each with its operations and its status.
+type Txns = Vec<(Vec<Value>, &'static str)>;
+
+/// Sessions whose transactions come in an order that the seed says.
+fn interleaved(mut sessions: Vec<(String, Txns)>, mut seed: u64) -> String {
+    let mut lines = json!({"isoscope": 1, "initial": 0}).to_string() + "\n";
+    sessions.iter_mut().for_each(|it| it.1.reverse());
+    while !sessions.is_empty() {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let nth = (seed >> 33) as usize % sessions.len();
+        match sessions[nth].1.pop() {
+            Some((ops, status)) => {
+                lines += &(json!({"s": sessions[nth].0, "ops": ops, "status": status}).to_string() + "\n");
+            }
+            None => drop(sessions.remove(nth)),
+        }
+    }
+    lines
+}
+
+/// x has elements of somebody who aborted, which somebody else appended again: if the reader saw some of the second ones, y is read in
+/// the wrong order, and if not, z is.
+fn rolled_back(n_elements: i64) -> Vec<(String, Txns)> {
+    let again: Vec<i64> = (100..100 + n_elements).collect();
+    let of_x: Vec<Value> = again.iter().map(|it| json!(["a", "x", it])).collect();
+    let with = |more: [Value; 2]| [&of_x[..], &more].concat();
+    let shown = [again, vec![1, 3]].concat();
+    let txns = [
+        (of_x.clone(), "abort"),
+        (with([json!(["a", "y", 1]), json!(["a", "z", 1])]), "commit"),
+        (vec![json!(["a", "x", 1]), json!(["a", "y", 2])], "commit"),
+        (vec![json!(["a", "x", 3]), json!(["a", "z", 2])], "commit"),
+        (vec![json!(["r", "x", shown]), json!(["r", "y", [2, 1]])], "commit"),
+        (vec![json!(["r", "z", [1, 2]])], "commit"),
+    ];
+    txns.into_iter().zip(1..).map(|(txn, nth)| (format!("s{nth}"), vec![txn])).collect()
+}
+
+/// Each x has two writers that saw the x before it, so that the last reader comes after the one of y=1; of some writers nobody knows
+/// whether they committed.
+fn chain(n_links: usize, unknown: &[usize]) -> Vec<(String, Txns)> {
+    let commit = |ops: Value| (ops.as_array().unwrap().clone(), "commit");
+    let mut sessions = vec![
+        (
+            "s".to_owned(),
+            vec![commit(json!([["w", "y", 2]])), commit(json!([["r", "z", 1], ["w", "y", 1], ["w", "x0", 1]]))],
+        ),
+        ("t".to_owned(), vec![commit(json!([["w", "y", 2], ["w", "z", 1]]))]),
+    ];
+    for link in 0..n_links {
+        for who in ["a", "b"] {
+            let (ops, _) = commit(json!([["r", format!("x{link}"), 1], ["w", format!("x{}", link + 1), 1]]));
+            let status = if unknown.contains(&link) && who == "a" { "unknown" } else { "commit" };
+            sessions.push((format!("{who}{link}"), vec![(ops, status)]));
+        }
+    }
+    sessions.push(("r".to_owned(), vec![commit(json!([["r", format!("x{n_links}"), 1], ["r", "y", 2]]))]));
+    sessions
+}
+
+#[test]
+fn grounds_by_meanings_and_by_outcomes_are_saved() {
+    let folder = Folder::new();
+    for seed in 0..4 {
+        for (level, sessions, first) in [
+            ("ru", rolled_back(12 + seed as i64 % 2), "cases"),
+            ("postgres.rc", chain(8, &[2, 5]), "outcomes"),
+            ("mysql.rr", chain(9, &[3]), "outcomes"),
+            ("mysql.rr", chain(8, &[]), "derivation"),
+            ("postgres.rr", chain(8, &[1]), "derivation"),
+        ] {
+            // What fails shows the name of the file.
+            let file = format!("{level}-seed-{seed}.jsonl");
+            folder.write(&file, interleaved(sessions, seed));
+            let document = saved(&folder, &["check", &file, "--level", level]);
+            let evidence = &document["levels"][0]["evidence"];
+            assert!(evidence["grounds"]["tree"][0].as_str().unwrap().starts_with(first), "{file}: {evidence}");
+            certify(&folder, &document).ends(0).tells(&format!("{level} forbids the core"));
+        }
+    }
+}
+
+#[test]
+fn grounds_that_were_changed_are_refused() {
+    let folder = Folder::new();
+    let grounds = |it: &mut Value| it["levels"][0]["evidence"]["grounds"].take();
+    folder.write("lists.jsonl", interleaved(rolled_back(13), 1));
+    let lists = saved(&folder, &["check", "lists.jsonl", "--level", "ru"]);
+    let tree = |change: &dyn Fn(&mut Vec<Value>)| {
+        refuses(&folder, &lists, |it| {
+            change(it["levels"][0]["evidence"]["grounds"]["tree"].as_array_mut().unwrap());
+        });
+    };
+    // A meaning less, or one more; reasons that are none; and what belongs to nothing.
+    tree(&|it| {
+        it[0] = json!(format!("cases {}", it.len() - 2));
+        it.pop();
+    });
+    tree(&|it| {
+        it[0] = json!(format!("cases {}", it.len()));
+        it.push(json!("read"));
+    });
+    tree(&|it| it[1] = json!("read"));
+    tree(&|it| *it = vec![json!("read")]);
+    tree(&|it| it.push(json!("read")));
+    refuses(&folder, &lists, |it| {
+        it["levels"][0]["evidence"]["grounds"]["derivations"][0]["steps"] = json!([]);
+    });
+    folder.write("outcomes.jsonl", interleaved(chain(8, &[2, 5]), 2));
+    let outcomes = saved(&folder, &["check", "outcomes.jsonl", "--level", "postgres.rc"]);
+    let n_derivations = outcomes["levels"][0]["evidence"]["grounds"]["derivations"].as_array().unwrap().len();
+    for nth in 0..n_derivations {
+        refuses(&folder, &outcomes, |it| {
+            reverse(&mut it["levels"][0]["evidence"]["grounds"]["derivations"][nth]["steps"]);
+        });
+    }
+    for line in ["outcomes 1", "outcomes 4000000000", "derivation 0", "cases 2", "read"] {
+        refuses(&folder, &outcomes, |it| it["levels"][0]["evidence"]["grounds"]["tree"][0] = json!(line));
+    }
+    // Those of another core.
+    let mut other = lists.clone();
+    let foreign = grounds(&mut other);
+    refuses(&folder, &outcomes, |it| it["levels"][0]["evidence"]["grounds"] = foreign);
+    // Without any, there is nothing to look at.
+    let mut without = outcomes.clone();
+    without["levels"][0]["evidence"].as_object_mut().unwrap().remove("grounds");
+    certify(&folder, &without).ends(3).tells("missing");
+}
+
 #[test]
 fn separating_histories_are_certified_again() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! A recording that is checked by a thread of its own while somebody else writes it.
+//! A recording that is checked by a thread of its own while other threads write it.
 
 use crate::commands::check_stream::{finish, tell};
 use crate::exit::Exit;
@@ -6,17 +6,16 @@ use crate::limits::Alarm;
 use crate::output;
 use crate::progress::Progress;
 use crate::results::Results;
-use crate::streaming::{self, DEFAULT_WINDOW, Flow, StreamPlan, Streamed, Tail};
+use crate::streaming::{self, DEFAULT_WINDOW, Flow, StreamPlan, Streamed, Told};
 use crate::voice::Voice;
 use anyhow::{anyhow, bail};
 use iso_answer::stream::Standing;
-use iso_collect::Control;
+use iso_collect::{Control, Hear};
 use iso_evidence::StopReason;
 use iso_report::{LevelName, OverTime};
 use iso_spec::Level;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -34,19 +33,21 @@ pub(crate) struct Checked {
     stops_on_violation: bool,
     started: Instant,
     progress: Arc<Progress>,
-    /// The writer has ended.
-    is_over: Arc<AtomicBool>,
+    /// What it writes, until somebody reads that.
+    told: Option<Told>,
     /// It has taken too long.
     alarm: Arc<Alarm>,
     thread: Option<JoinHandle<anyhow::Result<Streamed>>>,
 }
 
 impl Checked {
-    /// Nothing is read before [`Self::begin`]: the file may be an old one until then.
-    pub(crate) fn new(path: PathBuf, levels: Vec<Level>, control: Arc<Control>, started: Instant) -> Self {
+    /// And what is to hear of the recording; when it is gone, the recording is over.
+    pub(crate) fn new(path: PathBuf, levels: Vec<Level>, control: Arc<Control>, started: Instant) -> (Self, Hear) {
         let progress = Arc::new(Progress::new(false, started));
-        let (stops_on_violation, is_over, alarm) = (false, Arc::default(), Arc::default());
-        Self { path, levels, control, stops_on_violation, started, progress, is_over, alarm, thread: None }
+        let (stops_on_violation, alarm) = (false, Arc::<Alarm>::default());
+        let (hear, told) = Told::new(Arc::clone(&alarm));
+        let (told, thread) = (Some(told), None);
+        (Self { path, levels, control, stops_on_violation, started, progress, told, alarm, thread }, hear)
     }
 
     /// The same, and a violation ends the recording, if that is wanted.
@@ -56,9 +57,7 @@ impl Checked {
 
     /// The file is being written now.
     pub(crate) fn begin(&mut self) {
-        if self.thread.is_some() {
-            return;
-        }
+        let Some(told) = self.told.take() else { return };
         let plan = StreamPlan {
             levels: Some(self.levels.clone()),
             window: DEFAULT_WINDOW,
@@ -69,10 +68,9 @@ impl Checked {
         };
         let (path, progress) = (self.path.clone(), Arc::clone(&self.progress));
         let (control, stops) = (Arc::clone(&self.control), self.stops_on_violation);
-        let (is_over, alarm) = (Arc::clone(&self.is_over), Arc::clone(&self.alarm));
+        let alarm = Arc::clone(&self.alarm);
         let work = move || {
-            let tail = Tail::new(&path, Arc::clone(&alarm), None, move || is_over.load(Ordering::Acquire))?;
-            let _pace = tail.pace(Arc::clone(&control))?;
+            let _pace = told.pace(Arc::clone(&control));
             let mut violated = |level: Level, _: &Standing, at: u64| {
                 output::complain(&format!("{}: {level} is violated, seen at line {at}", path.display()));
                 if stops {
@@ -80,7 +78,7 @@ impl Checked {
                 }
             };
             let name = path.display().to_string();
-            streaming::run(&name, Flow::Growing(tail), &plan, (&alarm, &progress), &mut violated)
+            streaming::run(&name, Flow::Told(told), &plan, (&alarm, &progress), &mut violated)
         };
         self.thread = thread::Builder::new().name("check".to_owned()).spawn(work).ok();
     }
@@ -93,7 +91,6 @@ impl Checked {
     /// The recording has ended: waits for the rest of the check, but not for ever.
     pub(crate) fn wait(mut self) -> anyhow::Result<Finished> {
         self.begin();
-        self.is_over.store(true, Ordering::Release);
         let Some(thread) = self.thread.take() else { bail!("the check has no thread to run on") };
         let ended = Instant::now();
         while !thread.is_finished() {

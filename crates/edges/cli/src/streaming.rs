@@ -29,10 +29,12 @@ mod packing;
 mod sampler;
 mod schedule;
 mod tail;
+mod told;
 
 pub(crate) use again::{DEFAULT_SPOOL, Spool, Spooled};
 pub(crate) use schedule::Step;
 pub(crate) use tail::Tail;
+pub(crate) use told::Told;
 
 use again::{Again, Origin};
 use packing::{MAX_PACKS, Pack};
@@ -77,18 +79,24 @@ pub(crate) enum Flow {
     Whole { reader: Box<dyn Read + Send>, size: Option<u64>, spool: Option<Arc<Spool>> },
     /// It grows.
     Growing(Tail),
+    /// This process writes it.
+    Told(Told),
 }
 
 impl Flow {
     /// How much was read of what grows.
     fn n_read(&self) -> Option<Arc<AtomicU64>> {
-        if let Self::Growing(tail) = self { Some(Arc::clone(&tail.n_read)) } else { None }
+        match self {
+            Self::Growing(tail) => Some(Arc::clone(&tail.n_read)),
+            Self::Told(told) => Some(Arc::clone(&told.n_read)),
+            Self::Whole { .. } => None,
+        }
     }
 
     /// Where it can be read again.
     fn origin(&self, path: &Path) -> Origin {
         match self {
-            Self::Growing(_) => Origin::File(path.to_owned()),
+            Self::Growing(_) | Self::Told(_) => Origin::File(path.to_owned()),
             Self::Whole { spool: Some(spool), .. } => Origin::Spool(Arc::clone(spool)),
             Self::Whole { .. } if path.is_file() => Origin::File(path.to_owned()),
             Self::Whole { .. } => Origin::Nowhere,

@@ -8,7 +8,7 @@
 
 use crate::notes::write_ops;
 use crate::session_buffer::{SessionBuffer, Taken, Whole};
-use iso_formats::{RECORDING_END, TxnLines};
+use iso_formats::{RECORDING_END, ToldLines, TxnLines};
 use iso_history::Outcome;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -30,16 +30,22 @@ const ROOM_OF_ONE: Range<usize> = 2 << 10..256 << 10;
 pub enum Target {
     /// A file, which is made when the first transaction is about to begin. One that was there is gone then.
     File(PathBuf),
+    /// The same, and somebody hears what is in it, after it was written.
+    Heard(PathBuf, Hear),
     /// Anything else that takes bytes.
     Stream(Box<dyn Write + Send>),
     /// Nowhere: nothing is recorded at all, to see what recording costs.
     Nowhere,
 }
 
+/// Hears the lines of a recording, in pieces.
+pub type Hear = Box<dyn FnMut(ToldLines) + Send>;
+
 impl std::fmt::Debug for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File(path) => write!(f, "File({})", path.display()),
+            Self::Heard(path, _) => write!(f, "Heard({})", path.display()),
             Self::Stream(_) => f.write_str("Stream"),
             Self::Nowhere => f.write_str("Nowhere"),
         }
@@ -72,13 +78,14 @@ impl Journal {
         buffers: &[Arc<SessionBuffer>],
         remarks: &Remarks,
     ) -> io::Result<Option<Self>> {
-        let sink = match target {
-            Target::File(path) => Sink::File(File::create(path)?),
-            Target::Stream(stream) => Sink::Stream(stream),
+        let (sink, hear) = match target {
+            Target::File(path) => (Sink::File(File::create(path)?), None),
+            Target::Heard(path, hear) => (Sink::File(File::create(path)?), Some(hear)),
+            Target::Stream(stream) => (Sink::Stream(stream), None),
             Target::Nowhere => return Ok(None),
         };
-        let mut output = Output { sink, n_written: 0 };
-        output.write(header)?;
+        let mut output = Output { sink, hear, n_written: 0 };
+        output.write_lines(header)?;
         let is_ending = Arc::new(AtomicBool::new(false));
         let (buffers, ending, remarks) = (buffers.to_vec(), Arc::clone(&is_ending), Arc::clone(remarks));
         let room = (ROOM / buffers.len().max(1)).clamp(ROOM_OF_ONE.start, ROOM_OF_ONE.end);
@@ -125,6 +132,9 @@ fn write_all(
     mut output: Output,
 ) -> io::Result<u64> {
     let mut batch = Batch::new(buffers.len());
+    if output.hear.is_some() {
+        batch.lines = TxnLines::told();
+    }
     loop {
         // Asked first: what was in the buffers when the end was said is found in this round.
         let is_last = is_ending.load(Ordering::Acquire);
@@ -134,13 +144,16 @@ fn write_all(
         }
         let new = std::mem::take(&mut *remarks.lock().unwrap_or_else(PoisonError::into_inner)).concat();
         if !new.is_empty() {
-            output.write(&new)?;
+            output.write_lines(&new)?;
         }
         if !batch.lines.bytes().is_empty() {
             output.write(batch.lines.bytes())?;
+            if let (Some(hear), Some(told)) = (&mut output.hear, batch.lines.tell()) {
+                hear(told);
+            }
         }
         if is_last {
-            output.write(RECORDING_END)?;
+            output.write_lines(RECORDING_END)?;
             return Ok(output.n_written);
         }
         thread::park_timeout(PAUSE);
@@ -215,6 +228,7 @@ impl Batch {
 /// Takes whole lines.
 struct Output {
     sink: Sink,
+    hear: Option<Hear>,
     n_written: u64,
 }
 
@@ -224,6 +238,15 @@ enum Sink {
 }
 
 impl Output {
+    /// Writes whole lines that are no transactions.
+    fn write_lines(&mut self, lines: &[u8]) -> io::Result<()> {
+        self.write(lines)?;
+        if let Some(hear) = &mut self.hear {
+            hear(ToldLines::of_bytes(lines));
+        }
+        Ok(())
+    }
+
     /// Writes whole lines. If that fails, as many whole lines are there as there was room for.
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         let mut done = 0;
@@ -315,6 +338,23 @@ mod tests {
     }
 
     #[test]
+    fn whoever_hears_a_recording_hears_what_is_in_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("h.jsonl");
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let ear = Arc::clone(&heard);
+        let hear: Hear = Box::new(move |told| ear.lock().unwrap().extend_from_slice(told.bytes()));
+        let (buffers, remarks) = ([buffer("s1", 0..500), buffer("s2", 100..600)], Remarks::default());
+        remarks.lock().unwrap().push(b"{\"final\":\"s2\"}\n".to_vec());
+        let target = Target::Heard(path.clone(), hear);
+        let journal = Journal::start(target, b"header\n", &buffers, &remarks).unwrap().unwrap();
+        journal.end().unwrap();
+        let file = std::fs::read(path).unwrap();
+        assert_eq!(file.iter().filter(|it| **it == b'\n').count(), 1003);
+        assert!(*heard.lock().unwrap() == file, "every line is heard, once, in its place");
+    }
+
+    #[test]
     fn what_one_buffer_gets_while_others_are_taken_waits_for_them() {
         let buffers = [buffer("s1", [10]), buffer("s2", [])];
         let mut batch = Batch::new(2);
@@ -376,7 +416,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_an_error_and_what_was_written_has_whole_lines() {
         let file = tempfile::tempfile().unwrap();
-        let mut output = Output { sink: Sink::File(file.try_clone().unwrap()), n_written: 0 };
+        let mut output = Output { sink: Sink::File(file.try_clone().unwrap()), hear: None, n_written: 0 };
         output.write(b"one\ntwo\n").unwrap();
         // As if the third line had come half-way.
         (&file).write_all(b"thr").unwrap();

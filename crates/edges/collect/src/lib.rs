@@ -82,7 +82,7 @@ pub use distribution::Likeliness;
 pub use drive::{Counts, Ending, Run, RunStep, drive, drive_along};
 pub use drivers::command::{Conformance, Remark, check_driver};
 pub use faults::{Fault, FaultEvent, FaultPlan, Faulty};
-pub use journal::Target;
+pub use journal::{Hear, Target};
 pub use memory::Memory;
 pub use opening::{DriverProcesses, Opening};
 pub use random::Random;

@@ -21,6 +21,7 @@ mod operation;
 mod scan;
 mod stream;
 mod streamed;
+mod told;
 mod write;
 
 #[cfg(test)]
@@ -28,8 +29,10 @@ mod tests;
 
 pub use stream::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues, final_line, initial_line};
 pub use streamed::{
-    EndOfStream, Pace, RawOp, RawTxn, StreamedEnd, StreamedHeader, StreamedNames, TakeTxns, stream_bytes, stream_txns,
+    EndOfStream, Pace, RawOp, RawTxn, StreamedEnd, StreamedHeader, StreamedNames, TakeTxns, TellLines, stream_bytes,
+    stream_told, stream_txns,
 };
+pub use told::ToldLines;
 pub(crate) use write::write;
 #[cfg(feature = "parquet")]
 pub(crate) use write::write_header;

@@ -8,12 +8,13 @@ use crate::document::{
 use crate::execution::{ExecutionRelation, RelationMembers};
 use crate::explain::Explainer;
 use crate::explain_local::local_edges;
+use crate::grounds::SavedGrounds;
 use crate::notation::{Comments, notation};
 use crate::surroundings::Surroundings;
 use crate::value::{InitialValue, Operation, Value, key_words};
 use iso_evidence::{Anomaly, Edge, Event, Grounds, Reason, Refutation, Verdict, Witness};
 use iso_history::{Facts, History, KeyId, LocalKind, Op, OpId, PieceKind, PlaceUnit, Projection, TxnId};
-use iso_spec::Execution;
+use iso_spec::{Execution, Level};
 use std::cell::OnceCell;
 
 /// Larger histories are not shown in whole.
@@ -195,7 +196,7 @@ impl<'h> Builder<'h> {
             }
             Verdict::Forbidden(refutation) => Judgement::Violated {
                 anomalies: refutation.anomalies.iter().map(ToString::to_string).collect(),
-                core: Box::new(self.core(refutation)),
+                core: Box::new(self.core_of(refutation, &answer.level)),
             },
             Verdict::Unknown(reason) => Judgement::Unknown { reason: reason.to_string() },
         };
@@ -284,10 +285,27 @@ impl<'h> Builder<'h> {
             cycle: self.cycle(&explainer, refutation),
             cases: self.cases(&explainer, refutation),
             local: self.local(&explainer, refutation, &projection),
-            derivation: saved_derivation(&projection.history, refutation),
+            derivation: None,
+            grounds: None,
         };
         core.history = notation(&core, Comments::None);
         core
+    }
+
+    /// The core of an answer, with what `certify` needs to replay it.
+    fn core_of(&self, refutation: &Refutation, level: &LevelName) -> Excerpt {
+        // There, derivations are about pieces of transactions.
+        let is_in_pieces =
+            Level::from_name(&level.short).is_some_and(|it| it.snapshots().is_some() || it == Level::RowSnapshots);
+        let (mut derivation, mut grounds) = (None, None);
+        match refutation.grounds.as_deref() {
+            Some(Grounds::Derivation(it)) if !is_in_pieces => {
+                derivation = SavedDerivation::new(&self.projection(refutation).history, it).map(Box::new);
+            }
+            Some(it) => grounds = SavedGrounds::new(it).map(Box::new),
+            None => {}
+        }
+        Excerpt { derivation, grounds, ..self.core(refutation) }
     }
 
     /// The core as a history of its own.
@@ -436,12 +454,4 @@ pub(crate) fn sentence(clause: &str) -> String {
     let mut chars = clause.chars();
     let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{first}{}.", chars.as_str())
-}
-
-/// The derivation of a refutation, if that is all that it rests on. It has the numbers of the core.
-fn saved_derivation(core: &History, refutation: &Refutation) -> Option<Box<SavedDerivation>> {
-    match refutation.grounds.as_deref() {
-        Some(Grounds::Derivation(derivation)) => SavedDerivation::new(core, derivation).map(Box::new),
-        _ => None,
-    }
 }

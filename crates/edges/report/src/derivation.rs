@@ -1,8 +1,10 @@
 //! Derivations as a document: one short line for each atom and each inference, in the numbers of the core that is listed.
 //!
 //! Transactions have the numbers of the list, from 1, and the initial one is 0; `3.0` is the first operation of the third.
-//! `s3` and `c3` are its start and its commit. Keys have the numbers of a list of names.
+//! `s3` and `c3` are its start and its commit. Keys have the numbers of a list of names. Those of [grounds](crate::SavedGrounds) are
+//! about histories that are not in the document, and have the numbers of operations and keys in these.
 
+use crate::grounds::number;
 use crate::value::Value;
 use iso_evidence::{Atom, Axiom, Derivation, Event, Follows, Inference, Literal, Sight, Unless};
 use iso_history::{History, KeyId, OpId, TxnId};
@@ -42,23 +44,35 @@ impl SavedDerivation {
         if derivation.inferences.len() > MAX_STEPS {
             return None;
         }
-        let mut writer = Writer { core, keys: Vec::new() };
-        let atoms = derivation.atoms.iter().map(|it| writer.atom(*it)).collect();
-        let steps = derivation.inferences.iter().map(|it| writer.step(it)).collect();
+        let mut writer = Writer { core: Some(core), keys: Vec::new() };
+        let saved = writer.derivation(derivation);
         let keys = writer.keys.iter().map(|it| core.key_name(*it).into()).collect();
-        Some(Self { level: derivation.level.to_string(), keys, atoms, steps })
+        Some(Self { keys, ..saved })
+    }
+
+    /// A derivation about a history that is not in the document.
+    pub(crate) fn plain(derivation: &Derivation) -> Self {
+        Writer { core: None, keys: Vec::new() }.derivation(derivation)
+    }
+
+    /// The same, read back.
+    pub(crate) fn read_plain(&self) -> Result<Derivation, String> {
+        self.read_with(&Reader { core: None, keys: Vec::new(), n_atoms: self.atoms.len() })
     }
 
     /// The derivation about a history that was read; or what is wrong with it.
     pub fn read(&self, core: &CoreNumbers<'_>) -> Result<Derivation, String> {
-        let level = Level::from_name(&self.level).ok_or_else(|| format!("`{}` is no level", self.level))?;
         let mut keys = Vec::new();
         for name in &self.keys {
             let mut all = (0..core.history.n_keys()).map(KeyId::from_index);
             let found = all.find(|it| Value::from(core.history.key_name(*it)) == *name);
             keys.push(found.ok_or_else(|| format!("there is no key {name}"))?);
         }
-        let reader = Reader { core, keys, n_atoms: self.atoms.len() };
+        self.read_with(&Reader { core: Some(core), keys, n_atoms: self.atoms.len() })
+    }
+
+    fn read_with(&self, reader: &Reader<'_, '_>) -> Result<Derivation, String> {
+        let level = Level::from_name(&self.level).ok_or_else(|| format!("`{}` is no level", self.level))?;
         let atom = |line: &String| reader.atom(line).ok_or_else(|| format!("`{line}` is no atom"));
         let step = |line: &String| reader.step(line).ok_or_else(|| format!("`{line}` is no step of a derivation"));
         Ok(Derivation {
@@ -70,7 +84,8 @@ impl SavedDerivation {
 }
 
 struct Writer<'h> {
-    core: &'h History,
+    /// Nothing if that is not in the document.
+    core: Option<&'h History>,
     keys: Vec<KeyId>,
 }
 
@@ -98,7 +113,16 @@ fn joined(words: impl IntoIterator<Item = String>) -> String {
 }
 
 impl Writer<'_> {
+    fn derivation(&mut self, derivation: &Derivation) -> SavedDerivation {
+        let atoms = derivation.atoms.iter().map(|it| self.atom(*it)).collect();
+        let steps = derivation.inferences.iter().map(|it| self.step(it)).collect();
+        SavedDerivation { level: derivation.level.to_string(), keys: Vec::new(), atoms, steps }
+    }
+
     fn key(&mut self, key: KeyId) -> usize {
+        if self.core.is_none() {
+            return key.index();
+        }
         let place = self.keys.iter().position(|it| *it == key);
         place.unwrap_or_else(|| {
             self.keys.push(key);
@@ -107,8 +131,9 @@ impl Writer<'_> {
     }
 
     fn op(&self, op: OpId) -> String {
-        let txn = self.core.txn_of(op);
-        let nth = self.core.ops(txn).position(|it| it == op).unwrap_or_default();
+        let Some(core) = self.core else { return op.index().to_string() };
+        let txn = core.txn_of(op);
+        let nth = core.ops(txn).position(|it| it == op).unwrap_or_default();
         format!("{}.{nth}", txn.index())
     }
 
@@ -170,22 +195,24 @@ impl Writer<'_> {
 }
 
 struct Reader<'c, 'h> {
-    core: &'c CoreNumbers<'h>,
+    core: Option<&'c CoreNumbers<'h>>,
     keys: Vec<KeyId>,
     n_atoms: usize,
 }
 
 impl Reader<'_, '_> {
     fn txn(&self, word: &str) -> Option<TxnId> {
-        match word.parse::<usize>().ok()? {
-            0 => Some(TxnId::INITIAL),
-            nth => self.core.txns.get(nth - 1).copied(),
+        match (self.core, number(word)?) {
+            (_, 0) => Some(TxnId::INITIAL),
+            (Some(core), nth) => core.txns.get(nth - 1).copied(),
+            (None, nth) => Some(TxnId::from_index(nth)),
         }
     }
 
     fn op(&self, word: &str) -> Option<OpId> {
+        let Some(core) = self.core else { return number(word).map(OpId::from_index) };
         let (txn, nth) = word.split_once('.')?;
-        self.core.history.ops(self.txn(txn)?).nth(nth.parse().ok()?)
+        core.history.ops(self.txn(txn)?).nth(nth.parse().ok()?)
     }
 
     fn event(&self, word: &str) -> Option<Event> {
@@ -197,7 +224,8 @@ impl Reader<'_, '_> {
     }
 
     fn key(&self, word: &str) -> Option<KeyId> {
-        self.keys.get(word.parse::<usize>().ok()?).copied()
+        let number = number(word)?;
+        if self.core.is_none() { Some(KeyId::from_index(number)) } else { self.keys.get(number).copied() }
     }
 
     fn atom(&self, line: &str) -> Option<Atom> {

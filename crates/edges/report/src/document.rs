@@ -6,6 +6,7 @@
 use crate::derivation::SavedDerivation;
 use crate::durability::DurabilityReport;
 use crate::execution::ExecutionRelation;
+use crate::grounds::SavedGrounds;
 use crate::over_time::OverTime;
 use crate::promise::PromiseReport;
 use crate::surroundings::Surroundings;
@@ -375,6 +376,9 @@ pub struct Excerpt {
     /// Why it is forbidden, for `certify` to replay, if it is too large to be decided by the text of the level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub derivation: Option<Box<SavedDerivation>>,
+    /// The same where that is told case by case: for each meaning of a list, or each outcome of a transaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grounds: Option<Box<SavedGrounds>>,
 }
 
 /// A transaction of an [`Excerpt`].

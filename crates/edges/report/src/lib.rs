@@ -32,6 +32,7 @@ mod explain_local;
 mod explain_proof;
 mod findings;
 mod found;
+mod grounds;
 mod hasse;
 mod highlight;
 mod html;
@@ -87,6 +88,7 @@ pub use edn::edn;
 pub use execution::{ExecutionRelation, RelationMembers};
 pub use findings::{Finding, findings, strongest_that_hold};
 pub use found::{Failure, Found, KeyVersions, RelationShape, SpecRefutation, SpecWitness, WitnessRelation};
+pub use grounds::SavedGrounds;
 pub use html::Imprint;
 pub use hunt::{HuntCounts, HuntFinding, HuntReport, HuntRound, HuntScript, RoundVerdict};
 pub use implication::{

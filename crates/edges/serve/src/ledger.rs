@@ -85,7 +85,7 @@ pub(crate) enum Output {
 impl Output {
     pub(crate) fn open(target: Target) -> io::Result<Self> {
         match target {
-            Target::File(path) => File::create(path).map(Self::File),
+            Target::File(path) | Target::Heard(path, _) => File::create(path).map(Self::File),
             Target::Stream(stream) => Ok(Self::Stream(stream)),
             Target::Nowhere => Ok(Self::Stream(Box::new(io::sink()))),
         }

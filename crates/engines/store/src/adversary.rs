@@ -34,8 +34,11 @@ const N_READERS: usize = 4;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Adversary {
     nodes: Vec<Vec<Node>>,
-    /// By place in the log; the initial state depends on nobody.
+    /// So many came before them: they depend on nobody.
+    n_forgotten: Node,
+    /// By place in the log after what is forgotten. The initial state depends on nobody, and what is forgotten neither.
     node_at: Vec<Option<Node>>,
+    forgotten: Pos,
     last_of_session: FxHashMap<u32, Node>,
     readers: FxHashMap<(KeyIdx, u32), Vec<Node>>,
 }
@@ -108,7 +111,7 @@ impl Adversary {
 
     /// Those who overwrote what the transaction read: it comes before them.
     fn overwriters(&self, past: &Past, open: &Open) -> Vec<Node> {
-        let next = |(key, version): &(KeyIdx, u32)| past.key(*key).versions.get(*version as usize + 1);
+        let next = |(key, version): &(KeyIdx, u32)| past.key(*key).after(*version).first();
         let found = open.taken.iter().rev().take(N_FOLLOWED).filter_map(next);
         found.filter_map(|it| self.node_at(it.pos)).collect()
     }
@@ -122,7 +125,7 @@ impl Adversary {
         let mut seen = vec![writer];
         let mut at = 0;
         while at < seen.len() && seen.len() < N_STEPS {
-            let fresh = self.nodes[seen[at] as usize].iter().filter(|it| !seen.contains(it)).copied();
+            let fresh = self.before(seen[at]).iter().filter(|it| !seen.contains(it)).copied();
             let fresh: Vec<Node> = fresh.collect();
             seen.extend(fresh);
             at += 1;
@@ -132,19 +135,19 @@ impl Adversary {
 
     /// Did whoever overwrote a version read it? One who reads and overwrites it now may lose that update.
     fn is_read_by_overwriter(&self, past: &Past, key: KeyIdx, version: u32) -> bool {
-        let overwriter = past.key(key).versions.get(version as usize + 1).and_then(|it| self.node_at(it.pos));
+        let overwriter = past.key(key).after(version).first().and_then(|it| self.node_at(it.pos));
         let readers = self.readers.get(&(key, version)).map_or(&[][..], Vec::as_slice);
         overwriter.is_some_and(|it| readers.iter().rev().take(N_FOLLOWED).any(|reader| *reader == it))
     }
 
     fn is_overwritten_by_ancestor(&self, past: &Past, open: &Open, key: KeyIdx, version: u32) -> bool {
-        let later = past.key(key).versions[version as usize + 1..].iter().take(N_FOLLOWED);
+        let later = past.key(key).after(version).iter().take(N_FOLLOWED);
         later.filter_map(|it| self.node_at(it.pos)).any(|it| open.ancestors.known.contains(&it))
     }
 
     /// A transaction commits, at a place of the log if it wrote.
     pub(crate) fn commit(&mut self, past: &Past, session: u32, open: &Open, pos: Option<Pos>) {
-        let node = self.nodes.len() as Node;
+        let node = self.n_forgotten + self.nodes.len() as Node;
         let mut before: Vec<Node> = self.last_of_session.get(&session).copied().into_iter().collect();
         for (key, version) in open.taken.iter().take(N_FOLLOWED) {
             before.extend(self.node_at(past.key(*key).pos(*version)));
@@ -160,13 +163,35 @@ impl Adversary {
             self.readers.entry((*key, *version)).or_default().push(node);
         }
         if let Some(pos) = pos {
-            self.node_at.resize(pos as usize, None);
+            self.node_at.resize((pos - self.forgotten) as usize - 1, None);
             self.node_at.push(Some(node));
         }
     }
 
     fn node_at(&self, pos: Pos) -> Option<Node> {
-        self.node_at.get(pos as usize).copied().flatten()
+        self.node_at.get(pos.checked_sub(self.forgotten + 1)? as usize).copied().flatten()
+    }
+
+    /// Whom a transaction comes after.
+    fn before(&self, node: Node) -> &[Node] {
+        node.checked_sub(self.n_forgotten).map_or(&[], |it| &self.nodes[it as usize])
+    }
+
+    /// Nobody reads any more what was overwritten up to a place of the log.
+    pub(crate) fn forget(&mut self, until: Pos) {
+        let n_places = until.saturating_sub(self.forgotten).min(self.node_at.len() as Pos);
+        let last = self.node_at[..n_places as usize].iter().rev().find_map(|it| *it);
+        self.node_at.drain(..n_places as usize);
+        self.forgotten += n_places;
+        if let Some(last) = last {
+            self.nodes.drain(..(last + 1 - self.n_forgotten) as usize);
+            self.n_forgotten = last + 1;
+        }
+    }
+
+    /// Nobody reads a version any more, nor what comes right after it as such.
+    pub(crate) fn forget_readers(&mut self, key: KeyIdx, version: u32) {
+        self.readers.remove(&(key, version));
     }
 
     /// Who comes before the writer of the version after this one: its writer and its readers.
@@ -181,7 +206,7 @@ impl Adversary {
             let Some(node) = ancestors.pending.pop_front().filter(|_| ancestors.known.len() < N_ANCESTORS) else {
                 return;
             };
-            for before in &self.nodes[node as usize] {
+            for before in self.before(node) {
                 ancestors.add(*before);
             }
         }

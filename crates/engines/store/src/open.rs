@@ -1,7 +1,7 @@
 //! An open transaction: what it read and wrote so far.
 
 use crate::adversary::Ancestors;
-use crate::past::{KeyIdx, Past, ValueIdx};
+use crate::past::{KeyIdx, Past, Pos, ValueIdx};
 use crate::record::Recorded;
 use crate::savepoint::OpenSavepoint;
 use crate::view::{Reads, View};
@@ -15,6 +15,8 @@ pub(crate) struct Open {
     pub(crate) nth: u32,
     /// How many transactions had begun or ended.
     pub(crate) begun_at: i64,
+    /// Everything up to here was seen when it began.
+    pub(crate) floor: Pos,
     pub(crate) view: View,
     /// What each key was when it was read from others; not kept by levels at which it may change.
     pub(crate) reads: Reads,

@@ -1,4 +1,7 @@
 //! What has been committed: a log of transactions, and the versions of each key in its order.
+//!
+//! What everybody who begins has seen is one state, the *floor*: of each key its newest version there. Once no open transaction
+//! began before, what led to it can be forgotten ([`Past::forget`]).
 
 use crate::{Key, Rows};
 use iso_history::Datum;
@@ -8,11 +11,14 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 /// A place in the log. The initial state is at 0.
-pub(crate) type Pos = u32;
+pub(crate) type Pos = u64;
 /// A key by its number.
 pub(crate) type KeyIdx = u32;
-/// One value of one write, by its number; no two writes share one.
+/// One value of one write, by its number; no two writes that are remembered share one.
 pub(crate) type ValueIdx = u32;
+
+/// The session of the initial state.
+const NOBODY: u32 = u32::MAX;
 
 /// The value of a row that was never there.
 pub(crate) const ABSENT: ValueIdx = 0;
@@ -24,19 +30,34 @@ pub(crate) struct Past {
     keys: Vec<KeyPast>,
     table_ids: FxHashMap<Arc<str>, u32>,
     tables: Vec<Table>,
+    /// Stands for the initial state, and for all that is forgotten.
+    initial: Commit,
+    /// What comes after what is forgotten.
     log: Vec<Commit>,
     /// The keys that each transaction of the log wrote, one after the other.
     written: Vec<KeyIdx>,
+    /// So many others wrote that are forgotten.
+    n_written_forgotten: u64,
+    /// Whoever begins has seen everything up to here.
+    floor: Pos,
+    /// By session, how many of its transactions that is.
+    floor_clock: Vec<u32>,
+    /// The log begins after this place.
+    forgotten: Pos,
     /// No value is a deleted or never existing row.
     values: Vec<Option<Datum>>,
+    /// Numbers of values that are forgotten.
+    free_values: Vec<ValueIdx>,
 }
 
-/// A key with all its versions, the initial one first.
+/// A key with its versions, old ones first: the initial one and all others, or those that are remembered.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyPast {
     pub(crate) key: Key,
     pub(crate) table: u32,
-    pub(crate) versions: Vec<Version>,
+    versions: Vec<Version>,
+    /// So many came before them.
+    n_forgotten: u32,
     /// By session in ascending order: which versions are its own.
     by_session: Vec<(u32, Vec<u32>)>,
     is_row: bool,
@@ -67,22 +88,28 @@ pub(crate) struct Table {
 pub(crate) struct Commit {
     pub(crate) session: u32,
     pub(crate) nth: u32,
-    writes_start: u32,
+    writes_start: u64,
     /// What it saw and itself, for levels that ask about causes: by session how many transactions.
     pub(crate) clock: Box<[u32]>,
 }
 
 impl Past {
     pub(crate) fn new() -> Self {
-        let initial = Commit { session: u32::MAX, nth: 0, writes_start: 0, clock: Box::default() };
+        let initial = Commit { session: NOBODY, nth: 0, writes_start: 0, clock: Box::default() };
         Self {
             key_ids: FxHashMap::default(),
             keys: Vec::new(),
             table_ids: FxHashMap::default(),
             tables: Vec::new(),
-            log: vec![initial],
+            initial,
+            log: Vec::new(),
             written: Vec::new(),
+            n_written_forgotten: 0,
+            floor: 0,
+            floor_clock: Vec::new(),
+            forgotten: 0,
             values: vec![None],
+            free_values: Vec::new(),
         }
     }
 
@@ -98,6 +125,7 @@ impl Past {
             key: key.clone(),
             table,
             versions,
+            n_forgotten: 0,
             by_session: Vec::new(),
             is_row: false,
             free_since: 0,
@@ -127,6 +155,10 @@ impl Past {
     }
 
     pub(crate) fn add_value(&mut self, value: Option<Datum>) -> ValueIdx {
+        if let Some(idx) = self.free_values.pop() {
+            self.values[idx as usize] = value;
+            return idx;
+        }
         self.values.push(value);
         self.values.len() as ValueIdx - 1
     }
@@ -143,13 +175,75 @@ impl Past {
         &self.tables[table as usize]
     }
 
+    /// Who committed there; for what is forgotten, nobody.
     pub(crate) fn commit_at(&self, pos: Pos) -> &Commit {
-        &self.log[pos as usize]
+        match pos.checked_sub(self.forgotten + 1) {
+            Some(idx) => &self.log[idx as usize],
+            None => &self.initial,
+        }
     }
 
     /// The place of the last commit.
     pub(crate) fn end(&self) -> Pos {
-        self.log.len() as Pos - 1
+        self.forgotten + self.log.len() as Pos
+    }
+
+    /// Whoever begins now has seen everything up to here.
+    pub(crate) fn floor(&self) -> Pos {
+        self.floor
+    }
+
+    /// By session, how many transactions whoever begins now has seen.
+    pub(crate) fn floor_clock(&self) -> &[u32] {
+        &self.floor_clock
+    }
+
+    /// Whoever begins from now on has seen everything up to here.
+    pub(crate) fn raise_floor(&mut self, floor: Pos) {
+        for pos in self.floor + 1..=floor {
+            let Commit { session, nth, .. } = *self.commit_at(pos);
+            let session = session as usize;
+            if self.floor_clock.len() <= session {
+                self.floor_clock.resize(session + 1, 0);
+            }
+            self.floor_clock[session] = nth + 1;
+        }
+        self.floor = floor;
+    }
+
+    /// Forgets how the state at a place came to be, which is below the floor of everybody. `version_gone` hears of each version.
+    pub(crate) fn forget(&mut self, until: Pos, mut version_gone: impl FnMut(KeyIdx, u32)) {
+        let first = self.forgotten + 1;
+        if until < first {
+            return;
+        }
+        // Whatever was overwritten up to there has a writer up to there.
+        let n_written = self.written_since(first, until).len();
+        let n_free = self.free_values.len();
+        for key in &self.written[..n_written] {
+            let entry = &mut self.keys[*key as usize];
+            let n_gone = entry.n_before(until);
+            for (version, gone) in (entry.n_forgotten..).zip(&entry.versions[..n_gone]) {
+                version_gone(*key, version);
+                if gone.value != ABSENT {
+                    self.values[gone.value as usize] = None;
+                    self.free_values.push(gone.value);
+                }
+            }
+            entry.forget(n_gone);
+        }
+        // The last one is taken first: what comes together then stands together, and memory brings it at once.
+        self.free_values[n_free..].sort_unstable_by(|one, other| other.cmp(one));
+        self.written.drain(..n_written);
+        self.n_written_forgotten += n_written as u64;
+        self.log.drain(..(until - self.forgotten) as usize);
+        self.forgotten = until;
+    }
+
+    /// Nobody will ask for a value that was written.
+    pub(crate) fn drop_value(&mut self, value: ValueIdx) {
+        self.values[value as usize] = None;
+        self.free_values.push(value);
     }
 
     /// The keys that a transaction wrote; none for the initial state, which wrote all.
@@ -159,7 +253,12 @@ impl Past {
 
     /// The keys that the transactions from one place to another wrote.
     pub(crate) fn written_since(&self, first: Pos, last: Pos) -> &[KeyIdx] {
-        let start_of = |pos: Pos| self.log.get(pos as usize).map_or(self.written.len(), |it| it.writes_start as usize);
+        let start_of = |pos: Pos| {
+            let commit =
+                pos.checked_sub(self.forgotten + 1).map_or(Some(&self.initial), |it| self.log.get(it as usize));
+            let start = |it: &Commit| it.writes_start.saturating_sub(self.n_written_forgotten) as usize;
+            commit.map_or(self.written.len(), start)
+        };
         &self.written[start_of(first)..start_of(last + 1)]
     }
 
@@ -197,8 +296,9 @@ impl Past {
 
     /// Appends a transaction to the log.
     pub(crate) fn commit(&mut self, session: u32, nth: u32, clock: Box<[u32]>, writes: &[(KeyIdx, ValueIdx)]) -> Pos {
-        let pos = self.log.len() as Pos;
-        self.log.push(Commit { session, nth, writes_start: self.written.len() as u32, clock });
+        let pos = self.end() + 1;
+        let writes_start = self.n_written_forgotten + self.written.len() as u64;
+        self.log.push(Commit { session, nth, writes_start, clock });
         for (key, value) in writes {
             self.written.push(*key);
             self.keys[*key as usize].push_version(session, Version { pos, value: *value });
@@ -229,9 +329,16 @@ impl Past {
     }
 }
 
+impl Commit {
+    /// Is it the initial state, or forgotten?
+    pub(crate) fn is_nobodys(&self) -> bool {
+        self.session == NOBODY
+    }
+}
+
 impl KeyPast {
     fn push_version(&mut self, session: u32, version: Version) {
-        let idx = self.versions.len() as u32;
+        let idx = self.newest() + 1;
         self.versions.push(version);
         match self.by_session.binary_search_by_key(&session, |it| it.0) {
             Ok(at) => self.by_session[at].1.push(idx),
@@ -251,22 +358,62 @@ impl KeyPast {
 
     /// The last version by its number.
     pub(crate) fn newest(&self) -> u32 {
-        self.versions.len() as u32 - 1
+        self.n_forgotten + self.versions.len() as u32 - 1
+    }
+
+    /// The first version that is remembered, by its number.
+    pub(crate) fn oldest(&self) -> u32 {
+        self.n_forgotten
+    }
+
+    /// A version by its number.
+    pub(crate) fn version(&self, version: u32) -> Version {
+        self.versions[(version - self.n_forgotten) as usize]
+    }
+
+    /// The value of the initial version, where nothing is forgotten.
+    pub(crate) fn initial(&self) -> ValueIdx {
+        self.versions[0].value
+    }
+
+    /// The versions after this one, old ones first.
+    pub(crate) fn after(&self, version: u32) -> &[Version] {
+        self.versions.get((version - self.n_forgotten) as usize + 1..).unwrap_or(&[])
     }
 
     /// The place of a version's writer.
     pub(crate) fn pos(&self, version: u32) -> Pos {
-        self.versions[version as usize].pos
+        self.version(version).pos
     }
 
     /// The last version that was there at a place of the log.
     pub(crate) fn at(&self, pos: Pos) -> u32 {
-        self.versions.partition_point(|it| it.pos <= pos) as u32 - 1
+        self.n_forgotten + self.versions.partition_point(|it| it.pos <= pos).saturating_sub(1) as u32
     }
 
     /// The version that the transaction at this place wrote.
     pub(crate) fn written_at(&self, pos: Pos) -> Option<u32> {
-        self.versions.binary_search_by_key(&pos, |it| it.pos).ok().map(|it| it as u32)
+        let found = self.versions.binary_search_by_key(&pos, |it| it.pos);
+        found.ok().map(|it| self.n_forgotten + it as u32)
+    }
+
+    /// How many versions that are remembered were overwritten at a place of the log.
+    fn n_before(&self, pos: Pos) -> usize {
+        self.versions.partition_point(|it| it.pos <= pos).saturating_sub(1)
+    }
+
+    /// Forgets the oldest versions.
+    fn forget(&mut self, n_gone: usize) {
+        if n_gone == 0 {
+            return;
+        }
+        self.versions.drain(..n_gone);
+        self.n_forgotten += n_gone as u32;
+        for (_, versions) in &mut self.by_session {
+            let n_gone = versions.partition_point(|it| *it < self.n_forgotten);
+            versions.drain(..n_gone);
+        }
+        self.by_session.retain(|it| !it.1.is_empty());
     }
 
     /// The versions that a session wrote.

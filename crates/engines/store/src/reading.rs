@@ -23,7 +23,7 @@ impl Store {
                 open.reads.insert(key, version);
             }
         }
-        let chosen = self.past.key(key).versions[version as usize];
+        let chosen = self.past.key(key).version(version);
         if let Some(adversary) = &self.adversary {
             open.taken.push((key, version));
             adversary.note_read(&mut open.ancestors, chosen.pos);
@@ -93,7 +93,7 @@ impl Store {
 
     pub(crate) fn writer(&self, pos: Pos) -> Writer {
         let commit = self.past.commit_at(pos);
-        if pos == 0 {
+        if commit.is_nobodys() {
             return Writer::Initial;
         }
         Writer::Txn(self.name(SessionId::from_index(commit.session as usize), commit.nth))
@@ -101,10 +101,13 @@ impl Store {
 
     /// The version of a key that somebody wrote, if there is one.
     pub(crate) fn version_of(&self, key: KeyIdx, writer: &Writer) -> Option<u32> {
-        let Writer::Txn(txn) = writer else { return Some(0) };
-        let session = self.session_ids.get(&txn.session)?;
         let entry = self.past.key(key);
-        let is_it = |it: &&u32| self.past.commit_at(entry.pos(**it)).nth as usize == txn.nth;
+        let Writer::Txn(txn) = writer else { return Some(entry.oldest()) };
+        let session = self.session_ids.get(&txn.session)?;
+        let is_it = |it: &&u32| {
+            let commit = self.past.commit_at(entry.pos(**it));
+            commit.nth as usize == txn.nth && !commit.is_nobodys()
+        };
         entry.of_session(session.raw()).iter().find(is_it).copied()
     }
 }

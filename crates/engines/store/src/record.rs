@@ -160,8 +160,13 @@ impl Record {
         Self { keeping: Keeping::Nothing, ..Self::default() }
     }
 
+    /// Is it one that stays empty?
+    pub(crate) fn keeps_nothing(&self) -> bool {
+        self.keeping == Keeping::Nothing
+    }
+
     pub(crate) fn add_scan(&mut self, scan: Scanned) -> u32 {
-        if self.keeping == Keeping::Nothing {
+        if self.keeps_nothing() {
             return 0;
         }
         self.scans.push(scan);
@@ -410,7 +415,7 @@ impl Scanned {
         let known: FxHashSet<KeyIdx> = reads.iter().filter_map(Recorded::key).collect();
         let all = if self.locking == Locking::Free { past.rows(self.table, &self.rows) } else { Vec::new() };
         let later = all.into_iter().filter(move |it| !known.contains(it));
-        let missed = later.map(|key| Recorded::Read { key, value: past.key(key).versions[0].value, source: 0 });
+        let missed = later.map(|key| Recorded::Read { key, value: past.key(key).initial(), source: 0 });
         reads.iter().copied().chain(missed)
     }
 }

@@ -47,7 +47,10 @@ impl Store {
             open.savepoints.truncate(nth + 1);
             let n_ops = open.savepoints[nth].n_ops;
             let undone = if store.level.is_of_databases() { Undone::KeepsLocks } else { Undone::Forgets };
-            open.undo_since(&store.past, n_ops, undone);
+            let values = open.undo_since(&store.past, n_ops, undone);
+            if store.record.keeps_nothing() {
+                values.into_iter().for_each(|it| store.past.drop_value(it));
+            }
             Ok(())
         })
     }
@@ -79,7 +82,8 @@ enum Undone {
 }
 
 impl Open {
-    fn undo_since(&mut self, past: &Past, n_ops: usize, undone: Undone) {
+    /// Answers which values are taken back.
+    fn undo_since(&mut self, past: &Past, n_ops: usize, undone: Undone) -> FxHashSet<ValueIdx> {
         let tail = self.ops.split_off(n_ops);
         let values: FxHashSet<ValueIdx> = tail.iter().filter_map(Recorded::written).map(|it| it.1).collect();
         let mut has_written = false;
@@ -97,6 +101,7 @@ impl Open {
             }
         }
         self.made.retain(|it| self.own.contains_key(it));
+        values
     }
 
     /// Records what is left of a statement, or of a call that is none.

@@ -141,13 +141,13 @@ impl Store {
                 Level::StatementSnapshots | Level::RowSnapshots if !open.own.contains_key(key) => {
                     let version = self.choose(session, open, *key);
                     open.view.take(&self.past, *key, version);
-                    scanned.returns(&self.past, *key, self.past.key(*key).versions[version as usize].value)
+                    scanned.returns(&self.past, *key, self.past.key(*key).version(version).value)
                 }
                 _ => true,
             };
             let newest = match open.own.get(key) {
                 Some(own) => *own,
-                None => self.past.key(*key).versions[self.past.key(*key).newest() as usize].value,
+                None => self.past.key(*key).version(self.past.key(*key).newest()).value,
             };
             let is_found = match self.level {
                 // Whoever finds a row in the snapshot that has changed since cannot commit.
@@ -212,7 +212,7 @@ impl Store {
     /// What is in a row now: what the transaction itself wrote, or the newest version.
     fn newest_value(&self, open: &Open, key: KeyIdx) -> Option<Datum> {
         let entry = self.past.key(key);
-        let newest = entry.versions[entry.newest() as usize].value;
+        let newest = entry.version(entry.newest()).value;
         self.past.value(open.own.get(&key).copied().unwrap_or(newest)).cloned()
     }
 
@@ -270,7 +270,7 @@ impl Store {
     fn record_newest(&mut self, open: &mut Open, key: KeyIdx) {
         self.past.touch(key);
         let entry = self.past.key(key);
-        let (newest, chosen) = (entry.newest(), entry.versions[entry.newest() as usize]);
+        let (newest, chosen) = (entry.newest(), entry.version(entry.newest()));
         if let Some(adversary) = &self.adversary {
             open.taken.push((key, newest));
             adversary.note_read(&mut open.ancestors, chosen.pos);

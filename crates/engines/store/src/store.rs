@@ -4,7 +4,7 @@ use crate::adversary::{Adversary, Ancestors};
 use crate::choose;
 use crate::locks::Stop;
 use crate::open::{Mood, Open};
-use crate::past::{KeyIdx, Past, ValueIdx};
+use crate::past::{KeyIdx, Past, Pos, ValueIdx};
 use crate::random::Random;
 use crate::record::{Record, Recorded};
 use crate::statement::Grouping;
@@ -51,6 +51,8 @@ pub struct Store {
     pub(crate) locks: FxHashMap<KeyIdx, SessionId>,
     /// How many transactions have begun or ended: a clock for levels that look at times.
     n_events: i64,
+    /// So many commits at least may be missed by whoever begins.
+    remembered: Option<Pos>,
 }
 
 #[derive(Clone, Debug)]
@@ -73,6 +75,10 @@ pub struct Committed {
     pub position: Option<usize>,
 }
 
+/// A store that keeps no record remembers so many commits: many more than are made while a transaction is open, and few enough to
+/// stay in tens of megabytes.
+const REMEMBERED: Pos = 1 << 16;
+
 impl Store {
     /// An empty store of one of the [`LEVELS`] or the [`DATABASE_LEVELS`].
     pub fn new(level: Level, policy: Policy, seed: u64) -> Result<Self, Error> {
@@ -92,6 +98,7 @@ impl Store {
             divergences: Vec::new(),
             locks: FxHashMap::default(),
             n_events: 0,
+            remembered: None,
         })
     }
 
@@ -113,9 +120,19 @@ impl Store {
 
     /// The same, but nothing is remembered of transactions that have ended, except what others may still read: [`Self::history`]
     /// and what else tells of them has none. For whoever writes down what happens.
+    ///
+    /// So that memory stays flat, it is a store that is [remembering](Self::remembering) some ten thousand commits, unless
+    /// it was told how many. What is older was written by nobody: [`Self::legal`] calls it the initial state.
     #[must_use]
     pub fn unrecorded(self) -> Self {
-        Self { record: Record::nothing(), ..self }
+        Self { record: Record::nothing(), remembered: self.remembered.or(Some(REMEMBERED)), ..self }
+    }
+
+    /// The same, but whoever begins a transaction has seen all commits but about the last `n_commits`: at least so many may be
+    /// missed, and at most twice as many. Every level allows that. Otherwise a session may be served any old state.
+    #[must_use]
+    pub fn remembering(self, n_commits: u32) -> Self {
+        Self { remembered: Some(Pos::from(n_commits.max(1))), ..self }
     }
 
     /// The next transaction of a session reads the newest versions, whatever the policy says.
@@ -160,6 +177,7 @@ impl Store {
         entry.open = Some(Open {
             nth: entry.n_begun,
             begun_at: self.n_events,
+            floor: self.past.floor(),
             view,
             reads: Reads::default(),
             own: FxHashMap::default(),
@@ -272,7 +290,9 @@ impl Store {
         let times = self.times_of(&open);
         self.record.commit(session.raw(), open.view.snapshot(), pos, &open.ops, times);
         let txn = self.name(session, open.nth);
+        self.drop_values(&open);
         self.sessions[session.index()].seen = open.view.into_seen(pos);
+        self.age();
         Ok(Committed { txn, position: pos.filter(|_| !writes.is_empty()).map(|it| it as usize) })
     }
 
@@ -284,7 +304,37 @@ impl Store {
         self.unlock(&open);
         let times = self.times_of(&open);
         self.record.abort(session.raw(), &open.ops, times);
+        open.own.clear();
+        self.drop_values(&open);
         Ok(())
+    }
+
+    /// Drops what the transaction wrote and nobody can read, unless it is recorded.
+    fn drop_values(&mut self, open: &Open) {
+        if self.record.keeps_nothing() {
+            let written = open.ops.iter().filter_map(Recorded::written);
+            written.filter(|it| open.own.get(&it.0) != Some(&it.1)).for_each(|it| self.past.drop_value(it.1));
+        }
+    }
+
+    /// Now and then, what was committed long ago becomes the state that whoever begins has seen, and what led to an earlier
+    /// one is forgotten, unless it is recorded. An open transaction keeps the state with which it began.
+    fn age(&mut self) {
+        let (Some(remembered), floor, end) = (self.remembered, self.past.floor(), self.past.end()) else { return };
+        if end < floor + 2 * remembered {
+            return;
+        }
+        self.past.raise_floor(end - remembered);
+        let open = self.sessions.iter().filter_map(|it| Some(it.open.as_ref()?.floor)).min();
+        let until = open.unwrap_or(end - remembered);
+        if let Some(adversary) = &mut self.adversary {
+            adversary.forget(until);
+        }
+        if self.record.keeps_nothing() {
+            self.past.forget(until, |key, version| {
+                self.adversary.iter_mut().for_each(|it| it.forget_readers(key, version));
+            });
+        }
     }
 
     /// When a transaction that ends now began and ended, at levels that look at it.

@@ -76,19 +76,20 @@ pub(crate) struct Blocked {
 impl View {
     /// The view at the beginning of a session's next transaction; none for a level without views.
     pub(crate) fn new(level: Level, session: u32, seen: &Seen, past: &Past) -> Option<Self> {
+        let until = seen.until.max(past.floor());
         if let Some(snapshots) = level.snapshots() {
-            return Some(Self::Moments(Moments::new(snapshots, seen.until)));
+            return Some(Self::Moments(Moments::new(snapshots, until)));
         }
         Some(match level {
-            Level::ReadCommitted => Self::Atomic(Atomic::by_read()),
-            Level::ReadAtomic => Self::Atomic(Atomic::by_txn(session)),
+            Level::ReadCommitted => Self::Atomic(Atomic::by_read(past)),
+            Level::ReadAtomic => Self::Atomic(Atomic::by_txn(session, past)),
             Level::CausalConsistency => Self::Causal(Causal::new(causal::Writes::Free, &seen.clock, past)),
             Level::ParallelSnapshotIsolation => Self::Causal(Causal::new(causal::Writes::Seen, &seen.clock, past)),
-            Level::PrefixConsistency => Self::Prefix(Prefix::new(prefix::Writes::Free, seen.until, past)),
+            Level::PrefixConsistency => Self::Prefix(Prefix::new(prefix::Writes::Free, until, past)),
             Level::SnapshotIsolation | Level::RowSnapshots => {
-                Self::Prefix(Prefix::new(prefix::Writes::Seen, seen.until, past))
+                Self::Prefix(Prefix::new(prefix::Writes::Seen, until, past))
             }
-            Level::Serializable => Self::Prefix(Prefix::new(prefix::Writes::AtTheEnd, seen.until, past)),
+            Level::Serializable => Self::Prefix(Prefix::new(prefix::Writes::AtTheEnd, until, past)),
             // What ended before it began is seen.
             Level::StrictSerializable => Self::Prefix(Prefix::new(prefix::Writes::AtTheEnd, past.end(), past)),
             _ => return None,

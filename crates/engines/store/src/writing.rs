@@ -75,7 +75,7 @@ impl<'s> Writing<'s> {
         let entry = self.past.key(key);
         let id = self.builder.key(Datum::text(entry.key.to_string()));
         self.keys[key as usize] = Some(id);
-        let initial = self.spell(key, entry.versions[0].value);
+        let initial = self.spell(key, entry.initial());
         self.builder.initial(id, initial, Place::default());
         id
     }
@@ -206,7 +206,7 @@ impl<'s> WritingScans<'s> {
         let entry = self.past.key(key);
         let id = self.builder.key(Datum::text(format!("{}/{}", entry.key.table, entry.key.row)));
         self.keys[key as usize] = Some(id);
-        let initial = entry.versions[0].value;
+        let initial = entry.initial();
         let value = self.value(initial);
         self.builder.initial(id, value, Place::default());
         self.say(key, initial);

@@ -74,7 +74,8 @@ impl Projection {
         Self::copy(history, keep, stays, element_stays)
     }
 
-    /// The part with the transactions `txns` (ascending) and those of their operations that `stays` names, as they are.
+    /// The part with the transactions `txns` and those of their operations that `stays` names, as they are. It has them in the order
+    /// of `txns`, in which those of a session are ascending.
     ///
     /// Only elements whose append does not stay are left out of list reads.
     pub fn verbatim(history: &History, txns: &[TxnId], stays: impl Fn(OpId) -> bool) -> Self {

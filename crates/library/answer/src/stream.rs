@@ -216,9 +216,10 @@ impl StreamCheck {
         steps: &mut dyn Steps,
         budget: &Budget<'_>,
     ) {
-        self.times.hear(&block.txn(idx));
+        let txn = block.txn(idx);
+        self.times.hear(&txn);
         for track in &mut self.tracks {
-            track.take(self.n_txns, (block, idx), recording, steps, budget);
+            track.take(self.n_txns, (block, idx, &txn), recording, steps, budget);
         }
         self.n_txns += 1;
     }
@@ -325,7 +326,7 @@ impl Track {
     fn take(
         &mut self,
         id: u64,
-        (block, idx): (&Arc<StreamedBlock>, usize),
+        (block, idx, txn): (&Arc<StreamedBlock>, usize, &StreamedTxn<'_>),
         recording: &dyn Recording,
         steps: &mut dyn Steps,
         budget: &Budget<'_>,
@@ -336,8 +337,8 @@ impl Track {
         if let Some(Err(why)) = self.replay.as_mut().map(|it| it.tell(block, idx)) {
             return self.refuse(why);
         }
-        self.txns.push(block, idx);
-        self.held.push(id, &block.txn(idx));
+        self.txns.push(block, idx, txn.outcome);
+        self.held.push(id, txn);
         while self.take_held(Held::next, recording, steps, budget) {}
     }
 

@@ -14,7 +14,7 @@ use crate::timeline::{Timeline, in_seconds};
 use crate::voice::Voice;
 use anyhow::{Context, anyhow, bail};
 use iso_collect::{
-    APPLICATIONS, Aborts, Assertion, Cause, CollectError, Collected, Control, Database, FinalRead, Likeliness,
+    APPLICATIONS, Aborts, Assertion, Cause, CollectError, Collected, Control, Database, FinalRead, Hear, Likeliness,
     Parameters, Plan, Retries, Tally, Target, WORKLOADS, Workload, check_workload, collect, shares, workload,
 };
 use iso_formats::{Format, ReadOptions, write_headed_path};
@@ -78,7 +78,7 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
     let control = Arc::new(Control::new());
     let mut rate = Rate::new();
     let mut timeline = Timeline::default();
-    let mut checked = asked.checked(raw, &control, started)?;
+    let (mut checked, hear) = asked.checked(raw, &control, started)?.unzip();
     let mut watch = |tally: &Tally| {
         timeline.note(tally);
         if is_interrupted.load(Ordering::Relaxed) {
@@ -92,7 +92,7 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
         progress.stage(words + &checking.unwrap_or_default());
         progress.paint();
     };
-    let result = collect(&asked.database, &asked.plan, asked.output.target(), &control, &mut watch);
+    let result = collect(&asked.database, &asked.plan, asked.output.target(hear), &control, &mut watch);
     progress.clear();
     match result {
         Ok(collected) => {
@@ -147,7 +147,12 @@ impl Collect {
     }
 
     /// The check that runs beside the recording, if one is asked for.
-    fn checked(&self, raw: &CollectArgs, control: &Arc<Control>, started: Instant) -> anyhow::Result<Option<Checked>> {
+    fn checked(
+        &self,
+        raw: &CollectArgs,
+        control: &Arc<Control>,
+        started: Instant,
+    ) -> anyhow::Result<Option<(Checked, Hear)>> {
         if raw.check.is_empty() {
             return Ok(None);
         }
@@ -155,8 +160,8 @@ impl Collect {
             bail!("--check reads the recording while it is written, so -o must name a file");
         };
         let levels = streaming::levels_of(&raw.check, None)?;
-        let checked = Checked::new(path.clone(), levels, Arc::clone(control), started);
-        Ok(Some(checked.stopping(raw.stop_on_violation)))
+        let (checked, hear) = Checked::new(path.clone(), levels, Arc::clone(control), started);
+        Ok(Some((checked.stopping(raw.stop_on_violation), hear)))
     }
 
     /// What the run would do.
@@ -465,10 +470,12 @@ impl Output {
         }
     }
 
-    pub(crate) fn target(&self) -> Target {
-        match self {
-            Self::Stream => Target::Stream(Box::new(io::stdout())),
-            Self::File(path) | Self::DataSet { recording: path, .. } => Target::File(path.clone()),
+    /// Where it goes, and who hears it besides.
+    pub(crate) fn target(&self, hear: Option<Hear>) -> Target {
+        match (self, hear) {
+            (Self::Stream, _) => Target::Stream(Box::new(io::stdout())),
+            (Self::File(path) | Self::DataSet { recording: path, .. }, None) => Target::File(path.clone()),
+            (Self::File(path) | Self::DataSet { recording: path, .. }, Some(hear)) => Target::Heard(path.clone(), hear),
         }
     }
 

@@ -23,7 +23,7 @@ pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
     let setup = RecordSetup {
         url: raw.to.trim().to_owned(),
         listen: raw.listen.trim().to_owned(),
-        target: target.target(),
+        target: target.target(None),
         start: if raw.after_setup { Start::AtMarker } else { Start::AtOnce },
     };
     let recording = Recording::start(setup)?;

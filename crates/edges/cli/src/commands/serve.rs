@@ -100,7 +100,7 @@ fn setup(raw: &ServeArgs, output: Option<&Output>) -> anyhow::Result<ServeSetup>
         schema: raw.schema.as_deref().map(schema).transpose()?,
         engine: raw.engine.clone(),
         listen: raw.listen.trim().to_owned(),
-        target: output.map_or(Target::Nowhere, Output::target),
+        target: output.map_or(Target::Nowhere, |it| it.target(None)),
         start: if raw.after_setup { Start::AtMarker } else { Start::AtOnce },
         updates: match raw.updates.trim() {
             "newest" => Updates::Newest,

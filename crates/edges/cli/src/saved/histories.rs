@@ -7,8 +7,8 @@ use iso_evidence::{
 use iso_formats::{Format, ReadOptions, read_from};
 use iso_history::{Facts, History, KeyId, OpId, Projection, Standing, TxnId};
 use iso_report::{
-    CoreNumbers, EventKind, Evidence, Excerpt, ExecutionRelation, RelationMembers, RelationShape, SpecWitness,
-    Transaction, TxnRef, Value, compare_transactions,
+    CoreNumbers, EventKind, Evidence, Excerpt, ExecutionRelation, RelationMembers, RelationShape, SavedDerivation,
+    SavedGrounds, SpecWitness, Transaction, TxnRef, Value, compare_transactions,
 };
 use iso_spec::{Evaluation, Execution, Prepared, Spec, Steps, holds, holds_with_session_order};
 use std::collections::{BTreeMap, BTreeSet};
@@ -166,17 +166,13 @@ impl Claims for History {
     }
 
     fn is_forbidden_core(&self, levels: Levels<'_>, name: &str, anomalies: &[String], core: &Excerpt) -> Checked {
-        let Some(saved) = &core.derivation else { return self.is_forbidden(levels, name, anomalies) };
-        // A derivation has the numbers of the core as a history of its own.
-        let txns: Vec<TxnId> = self.txns().filter(|it| !it.is_initial()).collect();
-        let own = Projection::new(&Facts::new(self), &txns, &BTreeSet::new()).history;
-        let numbers = CoreNumbers { history: &own, txns: listed(&own, &core.transactions)? };
-        let derived = saved.read(&numbers).map_err(Problem::Wrong).and_then(|derivation| {
-            let grounds = Some(Arc::new(Grounds::Derivation(derivation)));
-            forbidden(self, levels, name, anomalies, grounds)
-        });
-        // A small core needs no derivation, and what is true is certified.
-        derived.or_else(|problem| self.is_forbidden(levels, name, anomalies).map_err(|_| problem))
+        let shown = match (&core.derivation, &core.grounds) {
+            (Some(saved), _) => is_derived(self, saved, levels, name, anomalies, core),
+            (None, Some(saved)) => has_grounds(self, saved, levels, name, anomalies, core),
+            (None, None) => return self.is_forbidden(levels, name, anomalies),
+        };
+        // A small core needs neither, and what is true is certified.
+        shown.or_else(|problem| self.is_forbidden(levels, name, anomalies).map_err(|_| problem))
     }
 
     fn is_forbidden_by_text(&self, levels: Levels<'_>, name: &str, session_order: &[(String, String)]) -> Checked {
@@ -194,6 +190,38 @@ impl Claims for History {
             _ => Err(Problem::Unchecked(format!("it is too large to be decided by the text of {name}"))),
         }
     }
+}
+
+/// The level forbids a core by a derivation, which has the numbers of the core as a history of its own.
+fn is_derived(
+    history: &History,
+    saved: &SavedDerivation,
+    levels: Levels<'_>,
+    name: &str,
+    anomalies: &[String],
+    core: &Excerpt,
+) -> Checked {
+    let txns: Vec<TxnId> = history.txns().filter(|it| !it.is_initial()).collect();
+    let own = Projection::new(&Facts::new(history), &txns, &BTreeSet::new()).history;
+    let numbers = CoreNumbers { history: &own, txns: listed(&own, &core.transactions)? };
+    let derivation = saved.read(&numbers).map_err(Problem::Wrong)?;
+    forbidden(history, levels, name, anomalies, Some(Arc::new(Grounds::Derivation(derivation))))
+}
+
+/// The level forbids a core case by case. Grounds have the numbers of a history whose transactions are in the order of the list:
+/// which cases there are, and in which order, follows from it.
+fn has_grounds(
+    history: &History,
+    saved: &SavedGrounds,
+    levels: Levels<'_>,
+    name: &str,
+    anomalies: &[String],
+    core: &Excerpt,
+) -> Checked {
+    let txns = listed(history, &core.transactions)?;
+    let in_order = Projection::verbatim(history, &txns, |_| true).history;
+    let grounds = saved.read().map_err(Problem::Wrong)?;
+    forbidden(&in_order, levels, name, anomalies, Some(Arc::new(grounds)))
 }
 
 /// The level forbids a history on these grounds, and that has these names.
@@ -218,7 +246,8 @@ fn forbidden(
         anomalies: known,
         ops: txns.iter().flat_map(|it| history.ops(*it)).collect(),
         txns,
-        local: facts.local().first().copied(),
+        // A read that nothing explains needs no more.
+        local: facts.local().first().copied().filter(|_| grounds.is_none()),
         cycle: Vec::new(),
         proof: None,
         grounds,

@@ -2,7 +2,8 @@
 
 use super::Flow;
 use iso_formats::{
-    Pace, RawTxn, ReadError, ReadOptions, StreamedEnd, StreamedHeader, StreamedNames, TakeTxns, Watch, stream_txns,
+    Pace, RawTxn, ReadError, ReadOptions, StreamedEnd, StreamedHeader, StreamedNames, TakeTxns, Watch, stream_told,
+    stream_txns,
 };
 use iso_history::{Access, Datum, KeyId, Name, Outcome, StreamedBlock, StreamedValue};
 use iso_report::Counts;
@@ -51,6 +52,7 @@ pub(super) fn read(
             stream_txns(name, reader, (size, Pace::Blocks), &options, &mut names, &mut packer)
         }
         Flow::Growing(tail) => stream_txns(name, tail, (None, Pace::Lines), &options, &mut names, &mut packer),
+        Flow::Told(mut told) => stream_told(name, &mut told, &options, &mut names, &mut packer),
     };
     packer.flush().is_break();
     ended

@@ -1,10 +1,8 @@
 //! A recording that grows: reading it waits for more.
 
 use super::PAUSE;
-use super::pace::Pace;
 use crate::limits::Alarm;
 use anyhow::Context;
-use iso_collect::Control;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -32,11 +30,6 @@ impl Tail {
     ) -> anyhow::Result<Self> {
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
         Ok(Self { file, alarm, until, is_over: Box::new(is_over), n_read: Arc::default() })
-    }
-
-    /// As long as what is given here lives, the writer waits where the check cannot follow.
-    pub(crate) fn pace(&self, writer: Arc<Control>) -> io::Result<Pace> {
-        Ok(Pace::new(self.file.try_clone()?, Arc::clone(&self.n_read), writer))
     }
 }
 

@@ -130,7 +130,7 @@ impl Database for WeakStore {
         Ok(Box::new(self.client(isolation)?))
     }
 
-    /// A new session may be served any old state, however long the run was. What is read at the end is to say what has come of
+    /// A new session may be served any old state that the store remembers. What is read at the end is to say what has come of
     /// it, so the first transaction reads the newest rows, which all levels allow.
     fn connect_to_read(&self, isolation: &str) -> Result<Box<dyn Client + Send>, Failure> {
         let client = self.client(isolation)?;

@@ -71,6 +71,21 @@ pub(super) enum Kind {
     Null,
 }
 
+impl Default for Scanned {
+    /// No lines.
+    fn default() -> Self {
+        Self {
+            lines: Lines { bytes: Vec::new(), kind: LinesKind::Ended },
+            n_lines: 0,
+            items: Vec::new(),
+            accesses: Vec::new(),
+            keys: Vec::new(),
+            values: Vec::new(),
+            kinds: Vec::new(),
+        }
+    }
+}
+
 impl Scanned {
     pub(super) fn new(lines: Lines) -> Self {
         let n_bytes = lines.bytes.len();
@@ -121,10 +136,7 @@ impl Scanned {
             self.items.push(Item { line, what: What::Txn(txn) });
             return cursor.at;
         }
-        self.accesses.truncate(n_before);
-        self.keys.truncate(n_before);
-        self.values.truncate(n_before);
-        self.kinds.truncate(n_before);
+        self.truncate(n_before);
         let newline = memchr::memchr(b'\n', &bytes[start..]);
         let (length, line_end) = match newline {
             Some(length) => (length, LineEnd::Newline),
@@ -134,6 +146,14 @@ impl Scanned {
         let without_return = if bytes[start..end].ends_with(b"\r") { end - 1 } else { end };
         self.items.push(Item { line, what: What::Other { start, end: without_return, line_end } });
         (end + 1).min(bytes.len())
+    }
+
+    /// Forgets all operations but so many.
+    pub(super) fn truncate(&mut self, n_ops: usize) {
+        self.accesses.truncate(n_ops);
+        self.keys.truncate(n_ops);
+        self.values.truncate(n_ops);
+        self.kinds.truncate(n_ops);
     }
 
     /// A whole line; none if there is anything unusual.
@@ -209,7 +229,7 @@ impl Scanned {
     }
 }
 
-fn pack(start: usize, length: usize) -> Option<i64> {
+pub(super) fn pack(start: usize, length: usize) -> Option<i64> {
     Some(i64::from(u32::try_from(start).ok().filter(|it| *it < 1 << 31)?) << 32 | i64::from(length as u32))
 }
 

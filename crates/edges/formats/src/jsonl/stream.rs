@@ -3,9 +3,10 @@
 //! The header promises a last line. A file that has none was cut: whoever recorded it was killed, or the disk was full.
 
 use super::VERSION;
+use super::told::{Telling, ToldLines, seen};
 use crate::RecordedDatabase;
 use crate::json::{write_name, write_string};
-use iso_history::{Datum, Locking, Name, Outcome};
+use iso_history::{Access, Datum, Locking, Name, Outcome};
 use std::fmt;
 
 /// What the first line of a recording says.
@@ -112,16 +113,35 @@ fn pairs(out: &mut Vec<u8>, init: &[(Datum, Datum)]) {
 pub const RECORDING_END: &[u8] = b"{\"recording\":\"complete\"}\n";
 
 /// Lines of transactions, one after the other.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct TxnLines {
     bytes: Vec<u8>,
     /// How many operations the last one has so far.
     n_ops: usize,
     /// What its client said, if that is kept, as members of an array.
     said: Vec<u8>,
+    /// What they say, if somebody hears it.
+    telling: Option<Telling>,
 }
 
 impl TxnLines {
+    /// Lines that are [told](Self::tell).
+    pub fn told() -> Self {
+        Self { telling: Some(Telling::default()), ..Self::default() }
+    }
+
+    /// All lines with what they say, if they are told; then there are none left.
+    pub fn tell(&mut self) -> Option<ToldLines> {
+        let telling = self.telling.as_mut()?;
+        let room = Vec::with_capacity(self.bytes.len() + self.bytes.len() / 4);
+        Some(telling.take(std::mem::replace(&mut self.bytes, room)))
+    }
+
+    /// The line says something that is best read.
+    fn say_other(&mut self) {
+        self.telling.iter_mut().for_each(Telling::other);
+    }
+
     /// The next operation, or the next statement, came of this text of SQL. Either all have one or none.
     pub fn said(&mut self, sql: &str) {
         if !self.said.is_empty() {
@@ -133,14 +153,19 @@ impl TxnLines {
     /// A transaction of a session.
     pub fn begin(&mut self, session: &str) {
         self.n_ops = 0;
+        let start = self.bytes.len();
         self.bytes.extend_from_slice(b"{\"s\":");
+        let named = self.bytes.len();
         text(&mut self.bytes, session);
+        if let Some(telling) = &mut self.telling {
+            telling.begin(start, seen(&self.bytes, named, Name::Text(session)));
+        }
         self.bytes.extend_from_slice(b",\"ops\":[");
     }
 
     /// It has read a value.
     pub fn read(&mut self, key: Name<'_>, value: Name<'_>) {
-        self.register(*b",[\"r\",", key, value);
+        self.register(Access::Read, *b",[\"r\",", key, value);
     }
 
     /// It has read a list.
@@ -150,12 +175,12 @@ impl TxnLines {
 
     /// It wrote a value.
     pub fn write(&mut self, key: Name<'_>, value: Name<'_>) {
-        self.register(*b",[\"w\",", key, value);
+        self.register(Access::Write, *b",[\"w\",", key, value);
     }
 
     /// It appended a value.
     pub fn append(&mut self, key: Name<'_>, value: Name<'_>) {
-        self.register(*b",[\"a\",", key, value);
+        self.register(Access::Append, *b",[\"a\",", key, value);
     }
 
     /// It wrote a value in the same statement in which it read another one.
@@ -169,6 +194,7 @@ impl TxnLines {
 
     /// It deleted a row.
     pub fn delete(&mut self, key: Name<'_>) {
+        self.say_other();
         let comma = self.comma();
         self.bytes.extend_from_slice(&b",[\"del\","[comma..]);
         name(&mut self.bytes, key);
@@ -197,6 +223,7 @@ impl TxnLines {
 
     /// A statement begins: what follows up to its end is one. It is no part of another statement.
     pub fn begin_statement(&mut self) {
+        self.say_other();
         let comma = self.comma();
         self.bytes.extend_from_slice(&b",[\"stmt\",["[comma..]);
         self.n_ops = 0;
@@ -227,11 +254,15 @@ impl TxnLines {
             }
         });
         if !self.said.is_empty() {
+            self.say_other();
             self.bytes.extend_from_slice(b",\"sql\":[");
             self.bytes.append(&mut self.said);
             self.bytes.push(b']');
         }
         self.bytes.extend_from_slice(b"}\n");
+        if let Some(telling) = &mut self.telling {
+            telling.end(self.bytes.len(), outcome, (begin, end));
+        }
     }
 
     /// All lines.
@@ -242,13 +273,17 @@ impl TxnLines {
     /// As if there were none.
     pub fn clear(&mut self) {
         self.bytes.clear();
+        self.telling = self.telling.take().map(|_| Telling::default());
     }
 
     /// Most keys and values are integers.
-    fn register(&mut self, kind: [u8; 6], key: Name<'_>, value: Name<'_>) {
+    fn register(&mut self, access: Access, kind: [u8; 6], key: Name<'_>, value: Name<'_>) {
         let (Name::Int(key), Name::Int(value)) = (key, value) else {
-            return self.any(&kind, key, |out| name(out, value));
+            return self.register_any(access, kind, key, value);
         };
+        if let Some(telling) = &mut self.telling {
+            telling.plain(access, key, value);
+        }
         let comma = self.comma();
         short(&mut self.bytes, |out| {
             out.text(&kind[comma..]);
@@ -259,7 +294,24 @@ impl TxnLines {
         });
     }
 
+    fn register_any(&mut self, access: Access, kind: [u8; 6], key: Name<'_>, value: Name<'_>) {
+        let comma = self.comma();
+        self.bytes.extend_from_slice(&kind[comma..]);
+        let start = self.bytes.len();
+        name(&mut self.bytes, key);
+        let key = seen(&self.bytes, start, key);
+        self.bytes.push(b',');
+        let start = self.bytes.len();
+        name(&mut self.bytes, value);
+        let value = seen(&self.bytes, start, value);
+        self.bytes.push(b']');
+        if let Some(telling) = &mut self.telling {
+            telling.op(access, key, value);
+        }
+    }
+
     fn any(&mut self, kind: &[u8], key: Name<'_>, value: impl FnOnce(&mut Vec<u8>)) {
+        self.say_other();
         let comma = self.comma();
         self.bytes.extend_from_slice(&kind[comma..]);
         name(&mut self.bytes, key);

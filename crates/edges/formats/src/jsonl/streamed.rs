@@ -6,7 +6,7 @@
 
 use super::line::LineReader;
 use super::scan::{Scanned, Txn, What};
-use super::{BLOCK, WrittenValues};
+use super::{BLOCK, ToldLines, WrittenValues};
 use crate::input::{Input, Line, LinesKind};
 use crate::meter::Meter;
 use crate::pipeline::in_order;
@@ -221,18 +221,7 @@ pub fn stream_txns(
     let unlimited = ReadOptions { memory_limit: Some(u64::MAX), ..*options };
     let meter = Meter::new(name, &unlimited);
     let mut input = Input::new(name, reader, size, &meter)?;
-    let mut streamer = Streamer {
-        name,
-        meter: &meter,
-        initial: options.initial.map(Name::to_datum),
-        reader: LineReader::new(),
-        line: 1,
-        is_headed: false,
-        names,
-        taker,
-        defects: Vec::new(),
-        flow: ControlFlow::Continue(()),
-    };
+    let mut streamer = Streamer::new(name, &meter, options, names, taker);
     match pace {
         Pace::Blocks => {
             let stopped = in_order(
@@ -256,6 +245,38 @@ pub fn stream_txns(
     }
     let damage = input.damage().map(|it| format!("the compressed data is damaged or cut short: {it}"));
     streamer.finish(damage)
+}
+
+/// Somebody who writes a recording, and tells what it writes.
+pub trait TellLines {
+    /// The next lines; if there are none just now, waits for them only if it is to. Nothing at the end, or if it does not wait.
+    fn next(&mut self, waits: bool) -> Option<ToldLines>;
+}
+
+/// As [`stream_txns`], of lines that are told while they are written.
+pub fn stream_told(
+    name: &str,
+    teller: &mut dyn TellLines,
+    options: &ReadOptions<'_>,
+    names: &mut StreamedNames,
+    taker: &mut dyn TakeTxns,
+) -> Result<StreamedEnd, ReadError> {
+    let unlimited = ReadOptions { memory_limit: Some(u64::MAX), ..*options };
+    let meter = Meter::new(name, &unlimited);
+    let mut streamer = Streamer::new(name, &meter, options, names, taker);
+    while streamer.go_on().is_ok() {
+        let mut lines = teller.next(false);
+        if lines.is_none() {
+            streamer.flow = streamer.taker.pause();
+            if streamer.flow.is_break() {
+                break;
+            }
+            lines = teller.next(true);
+        }
+        let Some(lines) = lines else { break };
+        streamer.take(&lines.0)?;
+    }
+    streamer.finish(None)
 }
 
 /// Why blocks are not read any further.
@@ -282,6 +303,29 @@ struct Streamer<'s> {
     taker: &'s mut dyn TakeTxns,
     defects: Vec<Defect>,
     flow: ControlFlow<()>,
+}
+
+impl<'s> Streamer<'s> {
+    fn new(
+        name: &'s str,
+        meter: &'s Meter<'s>,
+        options: &ReadOptions<'_>,
+        names: &'s mut StreamedNames,
+        taker: &'s mut dyn TakeTxns,
+    ) -> Self {
+        Self {
+            name,
+            meter,
+            initial: options.initial.map(Name::to_datum),
+            reader: LineReader::new(),
+            line: 1,
+            is_headed: false,
+            names,
+            taker,
+            defects: Vec::new(),
+            flow: ControlFlow::Continue(()),
+        }
+    }
 }
 
 impl Streamer<'_> {

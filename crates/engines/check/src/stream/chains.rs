@@ -63,6 +63,17 @@ pub(super) struct Version {
     pub(super) value: StreamedValue,
 }
 
+impl Version {
+    /// Has it this value? Most are integers, and compared here.
+    #[inline]
+    pub(super) fn is_of(&self, value: &StreamedValue) -> bool {
+        match (&self.value, value) {
+            (StreamedValue::Int(one), StreamedValue::Int(other)) => one == other,
+            (one, other) => one == other,
+        }
+    }
+}
+
 /// The version of a key that is before the window has the number of the key, with this bit: it is always in the same place,
 /// and versions of the window are few enough to stay close to the processor.
 const BASE: u32 = 1 << 31;

@@ -22,8 +22,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// So many versions with the value of a read, or places of a write, are tried.
 const MAX_TRIES: usize = 24;
-/// So many versions of a key are passed on the way to an old one.
-const MAX_SEEN: usize = 24;
+/// So many versions of a key are passed on the way to an old one: those of a window stay close to the processor, and a table costs
+/// something at each version.
+const MAX_SEEN: usize = 256;
+/// And so many where there is a table.
+const N_NEAR: usize = 32;
 /// So many times neighbouring versions are exchanged for one operation.
 const MAX_EXCHANGES: usize = 6;
 /// So many times a writer is moved back for one operation.
@@ -343,8 +346,8 @@ impl Strong {
         let mut first = None;
         let mut far = std::mem::take(&mut self.far);
         far.clear();
-        // Whoever finds versions by their values need not walk to them.
-        let max_seen = if self.chains.has_table(key) { 1 } else { MAX_SEEN };
+        // Whoever finds versions by their values need not walk to them; near ones are found sooner.
+        let max_seen = if self.chains.has_table(key) { N_NEAR } else { MAX_SEEN };
         while version != NONE && n_tries < MAX_TRIES {
             n_seen += 1;
             if n_seen > max_seen {
@@ -353,7 +356,7 @@ impl Strong {
             }
             let it = self.chains.version(version);
             let previous = it.previous;
-            if it.value == *value && it.writer != reader {
+            if it.is_of(value) && it.writer != reader {
                 n_tries += 1;
                 match self.try_link(op, version) {
                     Ok(()) => {

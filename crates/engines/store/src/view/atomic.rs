@@ -13,6 +13,8 @@ const MAX_COPIED: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Atomic {
     scope: Scope,
+    /// It has seen everything up to here.
+    since: Pos,
     sources: FxHashSet<Pos>,
     /// By key, the last of the sources that wrote it.
     floors: FxHashMap<KeyIdx, Pos>,
@@ -30,16 +32,16 @@ enum Scope {
 }
 
 impl Atomic {
-    pub(crate) fn by_read() -> Self {
-        Self::new(Scope::Later)
+    pub(crate) fn by_read(past: &Past) -> Self {
+        Self::new(Scope::Later, past.floor())
     }
 
-    pub(crate) fn by_txn(session: u32) -> Self {
-        Self::new(Scope::Txn(session))
+    pub(crate) fn by_txn(session: u32, past: &Past) -> Self {
+        Self::new(Scope::Txn(session), past.floor())
     }
 
-    fn new(scope: Scope) -> Self {
-        Self { scope, sources: FxHashSet::default(), floors: FxHashMap::default(), large: Vec::new() }
+    fn new(scope: Scope, since: Pos) -> Self {
+        Self { scope, since, sources: FxHashSet::default(), floors: FxHashMap::default(), large: Vec::new() }
     }
 
     pub(crate) fn span(&self, past: &Past, key: KeyIdx) -> (u32, u32) {
@@ -50,11 +52,12 @@ impl Atomic {
             Scope::Later => None,
             Scope::Txn(session) => entry.of_session(session).last().copied(),
         };
-        (noted.max(of_large).max(own).unwrap_or(0), entry.newest())
+        let bound = noted.max(of_large).max(own).unwrap_or(0);
+        (bound.max(entry.at(self.since)), entry.newest())
     }
 
     pub(crate) fn allows(&self, past: &Past, reads: &Reads, source: Pos) -> bool {
-        if self.scope == Scope::Later || source == 0 || self.sources.contains(&source) {
+        if self.scope == Scope::Later || source <= self.since || self.sources.contains(&source) {
             return true;
         }
         let is_older = |key: KeyIdx, version: u32| past.key(key).pos(version) < source;
@@ -70,7 +73,7 @@ impl Atomic {
     }
 
     pub(crate) fn take(&mut self, past: &Past, source: Pos) {
-        if source == 0 || !self.sources.insert(source) {
+        if source <= self.since || !self.sources.insert(source) {
             return;
         }
         let written = past.written_by(source);

@@ -12,6 +12,8 @@ const N_NEAR: u32 = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Causal {
     writes: Writes,
+    /// Everything up to here was seen when it began.
+    since: Pos,
     seen: Vec<u32>,
     /// By session, how many of its transactions may be seen; all, where it ends.
     limit: Vec<u32>,
@@ -30,7 +32,10 @@ pub(crate) enum Writes {
 
 impl Causal {
     pub(crate) fn new(writes: Writes, seen: &[u32], past: &Past) -> Self {
-        Self { writes, seen: seen.to_vec(), limit: Vec::new(), checked: past.end() }
+        let (since, checked) = (past.floor(), past.end());
+        let mut view = Self { writes, since, seen: seen.to_vec(), limit: Vec::new(), checked };
+        view.see(past.floor_clock());
+        view
     }
 
     pub(crate) fn refresh(&mut self, past: &Past, reads: &Reads) {
@@ -46,8 +51,9 @@ impl Causal {
                 }
             }
         } else {
-            for (key, _) in reads.list() {
-                for version in past.key(*key).versions.iter().rev().take_while(|it| it.pos >= first) {
+            for (key, version) in reads.list() {
+                let newest_first = past.key(*key).after(*version).iter().rev();
+                for version in newest_first.take_while(|it| it.pos >= first) {
                     self.hide(past, version.pos);
                 }
             }
@@ -58,7 +64,9 @@ impl Causal {
     pub(crate) fn span(&self, past: &Past, key: KeyIdx) -> (u32, u32) {
         let entry = past.key(key);
         let newest = entry.newest();
-        let near = newest.saturating_sub(N_NEAR)..=newest;
+        // All that is forgotten was seen, and so is what comes first of the rest then.
+        let oldest = entry.oldest();
+        let near = newest.saturating_sub(N_NEAR).max(oldest)..=newest;
         if let Some(seen) = near.rev().find(|it| self.sees(past, entry.pos(*it))) {
             return (seen, newest);
         }
@@ -66,15 +74,18 @@ impl Causal {
             let n_seen = versions.partition_point(|it| self.sees(past, entry.pos(*it)));
             versions[..n_seen].last().copied()
         };
-        (entry.sessions().iter().filter_map(last_seen).max().unwrap_or(0), newest)
+        (entry.sessions().iter().filter_map(last_seen).max().unwrap_or(oldest), newest)
     }
 
     fn sees(&self, past: &Past, pos: Pos) -> bool {
         let commit = past.commit_at(pos);
-        pos == 0 || self.seen.get(commit.session as usize).is_some_and(|it| *it > commit.nth)
+        pos <= self.since || self.seen.get(commit.session as usize).is_some_and(|it| *it > commit.nth)
     }
 
     pub(crate) fn allows(&self, past: &Past, source: Pos) -> bool {
+        if source <= self.since {
+            return true;
+        }
         let commit = past.commit_at(source);
         // Most versions that are too new are so by their own session already.
         self.limit.get(commit.session as usize).is_none_or(|it| commit.nth < *it)
@@ -86,7 +97,7 @@ impl Causal {
         self.see(&past.commit_at(entry.pos(version)).clock);
         let n_later = (entry.newest() - version) as usize;
         if n_later <= 4 * entry.sessions().len() {
-            for later in &entry.versions[version as usize + 1..] {
+            for later in entry.after(version) {
                 self.hide(past, later.pos);
             }
         } else {
@@ -119,7 +130,7 @@ impl Causal {
 
     pub(crate) fn write(&mut self, past: &Past, key: KeyIdx) -> Result<(), Blocked> {
         let last = past.key(key).pos(past.key(key).newest());
-        if self.writes == Writes::Seen && last != 0 {
+        if self.writes == Writes::Seen && last > self.since {
             if !self.allows(past, last) {
                 return Err(Blocked { key, by: last });
             }

@@ -70,7 +70,7 @@ impl Prefix {
     }
 
     fn end_before_next(&mut self, past: &Past, key: KeyIdx, version: u32) {
-        if let Some(next) = past.key(key).versions.get(version as usize + 1) {
+        if let Some(next) = past.key(key).after(version).first() {
             self.end_before(next.pos, key);
         }
     }

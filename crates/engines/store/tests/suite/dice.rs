@@ -1,5 +1,6 @@
 //! Numbers that look random, the same ones for the same seed.
 
+#[derive(Clone)]
 pub(crate) struct Dice(u64);
 
 impl Dice {

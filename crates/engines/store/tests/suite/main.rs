@@ -10,6 +10,7 @@ mod calls;
 mod complete;
 mod databases;
 mod dice;
+mod forgetting;
 mod replay;
 mod run;
 mod sound;

@@ -97,7 +97,12 @@ struct Client {
 
 /// Runs transactions until so many have ended, and the rest until all have.
 pub(crate) fn run(dice: &mut Dice, shape: &Shape, level: Level, policy: Policy, seed: u64) -> Store {
-    let mut store = Store::new(level, policy, seed).unwrap();
+    run_on(Store::new(level, policy, seed).unwrap(), dice, shape).0
+}
+
+/// The same on a store that is empty, with what each operation answered.
+pub(crate) fn run_on(mut store: Store, dice: &mut Dice, shape: &Shape) -> (Store, Vec<String>) {
+    let mut answers = Vec::new();
     let mut late = Vec::new();
     for row in 0..shape.n_rows {
         if dice.percent(50) {
@@ -121,7 +126,7 @@ pub(crate) fn run(dice: &mut Dice, shape: &Shape, level: Level, policy: Policy, 
         match clients[at].left {
             None if n_begun == shape.n_txns => {
                 if clients.iter().all(|it| it.left.is_none()) {
-                    return store;
+                    return (store, answers);
                 }
             }
             None => {
@@ -138,7 +143,7 @@ pub(crate) fn run(dice: &mut Dice, shape: &Shape, level: Level, policy: Policy, 
                     }
                 }
                 if !mark(dice, shape, &mut store, &mut clients[at]) {
-                    clients[at].left = step(dice, shape, &mut store, clients[at].session, n_ops);
+                    clients[at].left = step(dice, shape, &mut store, clients[at].session, n_ops, &mut answers);
                 }
             }
         }
@@ -180,15 +185,26 @@ fn mark(dice: &mut Dice, shape: &Shape, store: &mut Store, client: &mut Client) 
 }
 
 /// The next operation of a client; answers how many are left.
-fn step(dice: &mut Dice, shape: &Shape, store: &mut Store, session: SessionId, n_left: usize) -> Option<usize> {
+fn step(
+    dice: &mut Dice,
+    shape: &Shape,
+    store: &mut Store,
+    session: SessionId,
+    n_left: usize,
+    answers: &mut Vec<String>,
+) -> Option<usize> {
     let row = key(dice.below(shape.n_rows));
     let drawn = dice.below(100);
     let answer = if dice.percent(shape.aborts) {
         store.abort(session).unwrap();
         return None;
     } else if n_left == 0 {
-        if let Err(error) = store.commit(session) {
-            assert!(error.conflict().is_some(), "{error}");
+        match store.commit(session) {
+            Ok(committed) => answers.push(format!("{committed:?}")),
+            Err(error) => {
+                assert!(error.conflict().is_some(), "{error}");
+                answers.push(error.to_string());
+            }
         }
         return None;
     } else if shape.predicates > 0 && dice.percent(shape.predicates) {
@@ -198,19 +214,20 @@ fn step(dice: &mut Dice, shape: &Shape, store: &mut Store, session: SessionId, n
     } else if drawn < shape.scans {
         scan(dice, store, session)
     } else if drawn < shape.scans + shape.deletes {
-        store.delete(session, &row)
+        store.delete(session, &row).map(|()| String::new())
     } else if dice.percent(shape.writes) {
         let value = value(dice, shape);
         if shape.inserts > 0 && dice.percent(shape.inserts) {
-            store.insert(session, &row, value)
+            store.insert(session, &row, value).map(|()| String::new())
         } else {
-            store.put(session, &row, value)
+            store.put(session, &row, value).map(|()| String::new())
         }
     } else {
-        store.get(session, &row).map(|_| ())
+        store.get(session, &row).map(|it| format!("{it:?}"))
     };
+    answers.push(format!("{session:?} {answer:?}"));
     match answer {
-        Ok(()) | Err(Error::Exists { .. }) => Some(n_left - 1),
+        Ok(_) | Err(Error::Exists { .. }) => Some(n_left - 1),
         Err(Error::Conflict(_)) => None,
         // The session tries something else when it is its turn again.
         Err(Error::Locked { .. }) => Some(n_left),
@@ -218,7 +235,7 @@ fn step(dice: &mut Dice, shape: &Shape, store: &mut Store, session: SessionId, n
     }
 }
 
-fn scan(dice: &mut Dice, store: &mut Store, session: SessionId) -> Result<(), Error> {
+fn scan(dice: &mut Dice, store: &mut Store, session: SessionId) -> Result<String, Error> {
     let rows = match dice.below(3) {
         0 => Rows::All,
         1 => Rows::prefix("0"),
@@ -227,10 +244,10 @@ fn scan(dice: &mut Dice, store: &mut Store, session: SessionId) -> Result<(), Er
     let found = store.scan(session, ["even", "odd"][dice.below(2)], &rows)?;
     assert!(found.is_sorted_by(|left, right| left.0 < right.0));
     assert!(found.iter().all(|it| rows.contains(&it.0.row)));
-    Ok(())
+    Ok(format!("{found:?}"))
 }
 
-fn scan_where(dice: &mut Dice, store: &mut Store, session: SessionId) -> Result<(), Error> {
+fn scan_where(dice: &mut Dice, store: &mut Store, session: SessionId) -> Result<String, Error> {
     let low = dice.below(3) as i64;
     let predicate = Predicate::Compare(Column::Named("value".into()), Comparison::AtLeast, low.into());
     let is_match = move |_: &str, value: &Datum| matches!(value, Datum::Int(number) if *number >= low);
@@ -250,10 +267,10 @@ fn scan_where(dice: &mut Dice, store: &mut Store, session: SessionId) -> Result<
         _ => store.scan_where(session, table, &rows, &condition)?,
     };
     assert!(found.iter().all(|it| is_match(&it.0.row, &it.1)));
-    Ok(())
+    Ok(format!("{found:?}"))
 }
 
-fn update(dice: &mut Dice, shape: &Shape, store: &mut Store, session: SessionId, row: &Key) -> Result<(), Error> {
+fn update(dice: &mut Dice, shape: &Shape, store: &mut Store, session: SessionId, row: &Key) -> Result<String, Error> {
     let value = value(dice, shape);
     let drawn = dice.below(10);
     let change = |old: Option<&Datum>| match (drawn, old) {
@@ -261,7 +278,7 @@ fn update(dice: &mut Dice, shape: &Shape, store: &mut Store, session: SessionId,
         (1, Some(_)) => Change::Delete,
         _ => Change::Put(value),
     };
-    store.update(session, row, change).map(|_| ())
+    store.update(session, row, change).map(|it| format!("{it:?}"))
 }
 
 fn key(row: usize) -> Key {

@@ -48,8 +48,9 @@ impl SavedReplay {
 
     /// The next transaction of the recording.
     pub fn tell(&mut self, block: &Arc<StreamedBlock>, idx: usize) -> Result<(), Uncertified> {
-        self.replay.tell(&block.txn(idx))?;
-        self.txns.push(block, idx);
+        let txn = block.txn(idx);
+        self.replay.tell(&txn)?;
+        self.txns.push(block, idx, txn.outcome);
         self.n_told += 1;
         Ok(())
     }
@@ -113,16 +114,18 @@ struct Spot {
     /// The number of its block; it may begin again at 0.
     block: u32,
     idx: u32,
+    /// What became of it: here, so that nobody goes to the block only for this.
+    outcome: Outcome,
 }
 
 impl Kept {
-    pub(super) fn push(&mut self, block: &Arc<StreamedBlock>, idx: usize) {
+    pub(super) fn push(&mut self, block: &Arc<StreamedBlock>, idx: usize, outcome: Outcome) {
         match self.blocks.back_mut() {
             Some((last, n_kept)) if Arc::ptr_eq(last, block) => *n_kept += 1,
             _ => self.blocks.push_back((Arc::clone(block), 1)),
         }
         let block = self.first_block.wrapping_add(self.blocks.len() as u32 - 1);
-        self.txns.push_back(Some(Spot { block, idx: idx as u32 }));
+        self.txns.push_back(Some(Spot { block, idx: idx as u32, outcome }));
     }
 
     /// The numbers of all that are kept, and of some that were.
@@ -154,11 +157,11 @@ impl Kept {
         }
         while let Some(front) = self.txns.front().copied() {
             if let Some(spot) = front {
-                let Some(txn) = self.at(spot) else { break };
-                if txn.outcome == Outcome::Committed {
+                if spot.outcome == Outcome::Committed {
                     break;
                 }
-                if txn.outcome == Outcome::Indeterminate {
+                if spot.outcome == Outcome::Indeterminate {
+                    let Some(txn) = self.at(spot) else { break };
                     let mut own = StreamedBlock::default();
                     own.copy(&txn);
                     self.unknown.insert(self.first, Arc::new(own));
