@@ -20,7 +20,7 @@ use crate::{Certified, WrongEvidence};
 use held::Held;
 use iso_check::stream::{Left, Misfit, Resolved, Stream, Why};
 use iso_evidence::{Budget, Refutation, StreamedReplay, StreamedStep, Uncertified};
-use iso_history::{History, KeyId, StreamedBlock, StreamedTxn, StreamedValue};
+use iso_history::{Datum, History, KeyId, StreamedBlock, StreamedTxn, StreamedValue, TableId};
 use iso_spec::Level;
 use replay::{Kept, Replayer};
 use std::sync::Arc;
@@ -208,6 +208,12 @@ impl StreamCheck {
         self.tracks.iter_mut().all(|it| it.initial(key, value))
     }
 
+    /// A key is a row with this name, of a table that is scanned: to be said before the first transaction that scans the table,
+    /// or has the key.
+    pub fn row(&mut self, key: KeyId, table: TableId, name: &Datum) {
+        self.tracks.iter_mut().for_each(|it| it.row(key, table, name));
+    }
+
     /// Takes the next transaction of the recording.
     pub fn take(
         &mut self,
@@ -248,8 +254,12 @@ impl StreamCheck {
     pub fn settle(&mut self, recording: &dyn Recording, steps: &mut dyn Steps, budget: &Budget<'_>) {
         for track in &mut self.tracks {
             while track.take_held(Held::any, recording, steps, budget) {}
-            while let Some(left) = track.stream.as_mut().and_then(Stream::settle) {
+            let mut misfits = Vec::new();
+            while let Some(left) = track.stream.as_mut().and_then(|it| it.settle(&mut misfits)) {
                 track.replay(left, steps);
+            }
+            if !misfits.is_empty() {
+                track.look_at(misfits, recording, budget);
             }
             track.await_replay();
         }
@@ -308,6 +318,15 @@ impl Track {
         self.has_lists |= *value == StreamedValue::Empty;
         let is_in_time = self.replay.as_mut().is_none_or(|it| it.initial(key, value.clone()).is_ok());
         is_in_time && self.stream.as_mut().is_none_or(|it| it.initial(key, value.clone()))
+    }
+
+    fn row(&mut self, key: KeyId, table: TableId, name: &Datum) {
+        if let Some(stream) = &mut self.stream {
+            stream.row(key, table, name.clone());
+        }
+        if let Some(Err(why)) = self.replay.as_mut().map(|it| it.row(key, table, name.clone())) {
+            self.refuse(why);
+        }
     }
 
     fn progress(&self) -> Progress {
@@ -493,7 +512,7 @@ impl Track {
     /// Does the recording show a violation on these keys?
     fn is_shown(&mut self, keys: &[KeyId], recording: &dyn Recording, budget: &Budget<'_>) -> bool {
         // What is read again has no statements, which levels of databases look at.
-        if self.level.is_of_databases() {
+        if self.level.is_of_databases() || keys.is_empty() {
             return false;
         }
         let Some(history) = recording.about(keys) else { return false };

@@ -6,6 +6,8 @@
 
 #[path = "../../../kernel/history/tests/common/mod.rs"]
 mod common;
+#[path = "streams/scanned.rs"]
+mod scanned;
 
 use common::{Random, Shape, each_history, history, show};
 use iso_answer::check;

@@ -1,0 +1,144 @@
+//! Reads whose version has not come yet, and transactions of unknown outcome, which count only if somebody reads from them.
+
+use super::super::chains::{NONE, Op};
+use super::super::{Misfit, Why};
+use super::scans::Omission;
+use super::{Linked, Strong};
+use iso_history::{KeyId, StreamedBlock, StreamedTxn, StreamedValue};
+
+/// So many transactions of unknown outcome are kept for readers to come.
+const MAX_UNKNOWN: usize = 4096;
+
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    pub(super) op: u32,
+    pub(super) wanted: Wanted,
+}
+
+/// What a read saw.
+#[derive(Clone, Debug)]
+pub(super) enum Wanted {
+    Value(StreamedValue),
+    /// A version of a row that a scan does not ask for.
+    Unmatched(Omission),
+}
+
+impl Wanted {
+    pub(super) fn accepts(&self, value: &StreamedValue) -> bool {
+        match self {
+            Self::Value(wanted) => wanted == value,
+            Self::Unmatched(omission) => omission.accepts(value),
+        }
+    }
+}
+
+impl Strong {
+    /// The reads of the first transaction do not wait any longer.
+    pub(in super::super) fn give_up_waiting(&mut self, misfits: &mut Vec<Misfit>) {
+        let Some(slot) = self.order.first().map(|it| it >> 1) else { return };
+        let ops: Vec<u32> = self.chains.ops_of(slot).collect();
+        for op in ops {
+            let Op { key, version, is_write, .. } = self.chains.op(op);
+            if is_write || version != NONE {
+                continue;
+            }
+            let Some(list) = self.waiting.get_mut(&key) else { continue };
+            let n_before = list.len();
+            list.retain(|it| it.op != op);
+            if list.len() < n_before {
+                if list.is_empty() {
+                    self.waiting.remove(&key);
+                }
+                let txn = self.chains.txn_mut(slot);
+                txn.n_waiting -= 1;
+                misfits.push(Misfit { id: txn.id, keys: vec![KeyId::from_index(key as usize)], why: Why::NoWriter });
+            }
+        }
+    }
+
+    /// One of unknown outcome counts only if somebody reads from it.
+    pub(super) fn keep_unknown(&mut self, id: u64, txn: &StreamedTxn<'_>, misfits: &mut Vec<Misfit>) {
+        let is_wanted = txn.writes().iter().any(|(key, value)| self.is_waited_for(*key, value));
+        if is_wanted {
+            return self.add(id, txn, misfits);
+        }
+        if self.unknown.len() >= MAX_UNKNOWN {
+            self.unknown.remove(0);
+        }
+        let mut kept = StreamedBlock::default();
+        kept.copy(txn);
+        self.unknown.push((id, kept));
+    }
+
+    fn is_waited_for(&self, key: KeyId, value: &StreamedValue) -> bool {
+        self.waiting.get(&key.raw()).is_some_and(|it| it.iter().any(|it| it.wanted.accepts(value)))
+    }
+
+    pub(super) fn link_or_wait(&mut self, op: u32, key: KeyId, wanted: &Wanted, misfits: &mut Vec<Misfit>) {
+        match self.link_wanted(op, key, wanted) {
+            Linked::Done => {}
+            Linked::NoVersion => self.wait(op, key, wanted, misfits),
+            Linked::Cycle(keys) => {
+                let id = self.chains.txn(self.chains.op(op).txn).id;
+                misfits.push(Misfit { id, keys, why: Why::Cycle });
+            }
+        }
+    }
+
+    fn link_wanted(&mut self, op: u32, key: KeyId, wanted: &Wanted) -> Linked {
+        match wanted {
+            Wanted::Value(value) => self.link(op, key, value),
+            Wanted::Unmatched(omission) => self.link_omission(op, key, omission),
+        }
+    }
+
+    /// A read waits for its writer.
+    pub(super) fn wait(&mut self, op: u32, key: KeyId, wanted: &Wanted, misfits: &mut Vec<Misfit>) {
+        let slot = self.chains.op(op).txn;
+        self.chains.txn_mut(slot).n_waiting += 1;
+        self.waiting.entry(key.raw()).or_default().push(Waiting { op, wanted: wanted.clone() });
+        self.ask_unknown(key, wanted, misfits);
+    }
+
+    /// Somebody whose outcome is unknown may have written what was read.
+    fn ask_unknown(&mut self, key: KeyId, wanted: &Wanted, misfits: &mut Vec<Misfit>) {
+        let wrote =
+            |it: &(u64, StreamedBlock)| it.1.txn(0).writes().iter().any(|it| it.0 == key && wanted.accepts(&it.1));
+        if let Some(found) = self.unknown.iter().position(wrote) {
+            let (id, txn) = self.unknown.remove(found);
+            self.add(id, &txn.txn(0), misfits);
+        }
+    }
+
+    /// Readers that waited for this value get it.
+    pub(super) fn wake(&mut self, key: KeyId, value: &StreamedValue, misfits: &mut Vec<Misfit>) {
+        if self.waiting.is_empty() || !self.is_waited_for(key, value) {
+            return;
+        }
+        let list = self.waiting.remove(&key.raw()).unwrap_or_default();
+        let (woken, rest): (Vec<Waiting>, Vec<Waiting>) = list.into_iter().partition(|it| it.wanted.accepts(value));
+        if !rest.is_empty() {
+            self.waiting.insert(key.raw(), rest);
+        }
+        for Waiting { op, wanted } in woken {
+            let slot = self.chains.op(op).txn;
+            match self.link_wanted(op, key, &wanted) {
+                Linked::Done => self.chains.txn_mut(slot).n_waiting -= 1,
+                Linked::NoVersion => self.waiting.entry(key.raw()).or_default().push(Waiting { op, wanted }),
+                Linked::Cycle(keys) => {
+                    self.chains.txn_mut(slot).n_waiting -= 1;
+                    let id = self.chains.txn(slot).id;
+                    misfits.push(Misfit { id, keys, why: Why::Cycle });
+                }
+            }
+        }
+    }
+
+    /// The reads that wait, with what they read; nothing if it is a row that a scan did not return.
+    pub(in super::super) fn waiting(&self) -> impl Iterator<Item = (u32, Option<&StreamedValue>)> {
+        self.waiting.values().flatten().map(|it| match &it.wanted {
+            Wanted::Value(value) => (it.op, Some(value)),
+            Wanted::Unmatched(_) => (it.op, None),
+        })
+    }
+}

@@ -1,0 +1,144 @@
+//! Streams of recordings with scans, against the engine in memory.
+
+use super::*;
+use iso_history::{Column, Comparison, Predicate, ValueId};
+use std::collections::BTreeMap;
+
+/// What a run of a store may do wrong.
+#[derive(Clone, Copy, Debug)]
+struct Mistakes {
+    /// How old a snapshot may be, in commits.
+    staleness: usize,
+    /// Of a hundred scans, so many do not return one of their rows.
+    lost_rows: usize,
+}
+
+/// Rows by their numbers, and what each holds.
+type State = BTreeMap<usize, i64>;
+
+/// A predicate of the tables that `run_of_tables` fills, and what it asks of a row.
+fn predicate(random: &mut Random, n_rows: usize) -> (Predicate, Box<dyn Fn(usize, i64) -> bool>) {
+    let column = || Column::Named("v".into());
+    let as_int = |it: usize| i64::try_from(it).unwrap();
+    match random.below(5) {
+        0 => (Predicate::All, Box::new(|_, _| true)),
+        1 => {
+            let low = random.below(n_rows);
+            let high = low + random.below(n_rows);
+            let range = Predicate::Between(Column::Key, as_int(low).into(), as_int(high).into());
+            (range, Box::new(move |row, _| (low..=high).contains(&row)))
+        }
+        2 => {
+            let limit = as_int(random.below(100));
+            let predicate = Predicate::Compare(column(), Comparison::Less, limit.into());
+            (predicate, Box::new(move |_, value| value % 100 < limit && value < 100))
+        }
+        3 => {
+            let predicate = Predicate::Remainder { column: column(), divisor: 2, remainder: 1 };
+            (predicate, Box::new(|_, value| value % 2 == 1))
+        }
+        _ => {
+            let row = random.below(n_rows);
+            let predicate = Predicate::Compare(Column::Key, Comparison::Equal, as_int(row).into());
+            (predicate, Box::new(move |it, _| it == row))
+        }
+    }
+}
+
+/// Transactions of several sessions that scan, read, insert, update and delete rows, each on one snapshot.
+fn run_of_tables(random: &mut Random, n_txns: usize, mistakes: Mistakes) -> History {
+    let (n_sessions, n_rows) = (2 + random.below(4), 2 + random.below(8));
+    let n_values = if random.percent(70) { 100_000 } else { 4 };
+    let (is_timed, window) = (random.percent(70), i64::try_from(5 + random.below(40)).unwrap());
+    let mut builder = HistoryBuilder::new();
+    let rows: Vec<KeyId> = (0..n_rows).map(|it| builder.key(format!("t/{it}").as_str().into())).collect();
+    let other = builder.key("x".into());
+    let null = builder.value_named(Name::Null);
+    let sessions: Vec<SessionId> = (0..n_sessions).map(|it| builder.session(&format!("s{it}"))).collect();
+    let mut first = State::new();
+    for row in 0..n_rows {
+        if random.percent(50) {
+            first.insert(row, 1);
+            let one = builder.value_named(Name::Int(1));
+            builder.initial(rows[row], one, Place::default());
+        }
+    }
+    let mut states = vec![first];
+    for nth in 0..i64::try_from(n_txns).unwrap() {
+        let time = 10 * nth;
+        builder.begin(sessions[random.below(n_sessions)], Place::default());
+        if is_timed {
+            builder.times(Some(time - i64::try_from(random.below(window as usize)).unwrap()), Some(time));
+        }
+        let ago = if random.percent(15) { random.below(mistakes.staleness + 1) } else { 0 };
+        let mut seen = states[states.len().saturating_sub(1 + ago)].clone();
+        let mut written: BTreeMap<usize, Option<i64>> = BTreeMap::new();
+        for nth_op in 0..=i64::try_from(random.below(3)).unwrap() {
+            let row = random.below(n_rows);
+            let new = (10 * nth + nth_op + 2) % n_values;
+            match random.below(10) {
+                0..4 => {
+                    let (predicate, asks) = predicate(random, n_rows);
+                    let mut found: Vec<(KeyId, ValueId)> = Vec::new();
+                    for (row, value) in seen.iter().filter(|it| asks(*it.0, *it.1)) {
+                        found.push((rows[*row], builder.value_named(Name::Int(*value))));
+                    }
+                    if !found.is_empty() && random.percent(mistakes.lost_rows) {
+                        found.remove(random.below(found.len()));
+                    }
+                    builder.scan("t", predicate, found);
+                }
+                4 => {
+                    let value = seen.get(&row).map_or(null, |it| builder.value_named(Name::Int(*it)));
+                    builder.read(rows[row], value);
+                }
+                5..8 => {
+                    seen.insert(row, new);
+                    written.insert(row, Some(new));
+                    let value = builder.value_named(Name::Int(new));
+                    builder.write(rows[row], value);
+                }
+                8 if seen.contains_key(&row) => {
+                    seen.remove(&row);
+                    written.insert(row, None);
+                    builder.write(rows[row], null);
+                }
+                _ => builder.write(other, null),
+            }
+        }
+        let outcome = match random.below(100) {
+            0..4 => Outcome::Aborted,
+            4..6 => Outcome::Indeterminate,
+            _ => Outcome::Committed,
+        };
+        builder.end(outcome);
+        if outcome == Outcome::Committed || (outcome == Outcome::Indeterminate && random.percent(50)) {
+            let mut next = states.last().unwrap().clone();
+            for (row, value) in written {
+                match value {
+                    Some(value) => drop(next.insert(row, value)),
+                    None => drop(next.remove(&row)),
+                }
+            }
+            states.push(next);
+        }
+    }
+    builder.finish().unwrap()
+}
+
+#[test]
+fn random_runs_with_scans_are_judged_as_in_memory_whatever_the_window() {
+    let mut tally = Tally::default();
+    for seed in seeds(300) {
+        let mut random = Random::new(seed);
+        let lost_rows = if random.percent(40) { 10 } else { 0 };
+        let mistakes = Mistakes { staleness: random.below(4), lost_rows };
+        let n_txns = 2 + random.below(14);
+        let history = run_of_tables(&mut random, n_txns, mistakes);
+        for window in [1, 2 + random.below(4), 100] {
+            tally.compare(&history, window);
+        }
+    }
+    eprintln!("{tally:?}");
+    assert!(tally.held > 1000 && tally.violated > 1000, "{tally:?}");
+}
