@@ -10,7 +10,7 @@ use anyhow::{anyhow, bail};
 use iso_answer::stream::{Resumption, Standing, StreamCheck};
 use iso_evidence::{Budget, Verdict};
 use iso_formats::{EndOfStream, ReadError, StreamedEnd, StreamedHeader, Watch};
-use iso_history::{Datum, Defect, KeyId, StreamedBlock, StreamedValue};
+use iso_history::{Datum, Defect, KeyId, StreamedBlock, StreamedValue, TableId};
 use iso_report::{Answer, Counts, Evidence, Judgement, LevelReport, Limits as ReportLimits, OverTime, Schedule};
 use iso_spec::Level;
 use std::cell::Cell;
@@ -268,7 +268,8 @@ impl Taker<'_> {
         match pack {
             Pack::Header(header) => self.header(&header),
             Pack::Initial { key, name, value } => self.initial(key, &name, &value),
-            Pack::Txns { block, counts, lists } => {
+            Pack::Txns { block, counts, lists, rows } => {
+                rows.iter().for_each(|(key, table, name)| self.row(*key, *table, name));
                 lists.iter().try_for_each(|(key, name)| self.initial(*key, name, &StreamedValue::Empty))?;
                 self.txns(&block, counts)
             }
@@ -326,6 +327,14 @@ impl Taker<'_> {
         let name = name.as_name().shown();
         self.out_of_reach = Some(format!("the recording says what {name} held at first after somebody touched it"));
         ControlFlow::Break(())
+    }
+
+    fn row(&mut self, key: KeyId, table: TableId, name: &Datum) {
+        if let Some(state) = self.resuming.as_mut().and_then(|it| it.state.as_mut()) {
+            state.row(key, table, name);
+        } else if let Some(check) = &mut self.check {
+            check.row(key, table, name);
+        }
     }
 
     fn txns(&mut self, block: &Arc<StreamedBlock>, counts: Counts) -> ControlFlow<()> {

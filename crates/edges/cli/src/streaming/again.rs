@@ -68,10 +68,12 @@ impl Recording for Again {
         keys.clone_into(&mut self.asked.borrow_mut());
         let read = match &self.from {
             Origin::File(path) => {
-                let file = File::open(path).ok()?;
-                read_keys(&path.display().to_string(), file, keys, until, &options)
+                read_keys(&path.display().to_string(), || File::open(path), keys, until, &options)
             }
-            Origin::Spool(spool) => read_keys("standard input", spool.reader()?, keys, until, &options),
+            Origin::Spool(spool) => {
+                let again = || spool.reader().ok_or_else(|| io::Error::other("there is more of it than was kept"));
+                read_keys("standard input", again, keys, until, &options)
+            }
             Origin::Nowhere => return None,
         };
         if let Err(error @ ReadError::Promise { .. }) = read {
