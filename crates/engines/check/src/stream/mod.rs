@@ -212,11 +212,19 @@ impl Stream {
     /// The recording is over: the next event leaves. If it waits for something, it does not wait any longer, and that is a
     /// misfit; to be called until there is neither.
     pub fn drain(&mut self, misfits: &mut Vec<Misfit>) -> Option<Left> {
-        let left = self.first(misfits);
-        if left.is_none() && misfits.is_empty() {
-            self.give_up_waiting(misfits);
+        // What is in the way is asked about before it leaves.
+        if let Engine::Strong(engine) = &mut self.engine {
+            engine.lose_patience(u64::MAX, misfits);
+            if !misfits.is_empty() {
+                return None;
+            }
         }
-        left
+        loop {
+            let left = self.first(misfits);
+            if left.is_some() || !misfits.is_empty() || !self.give_up_waiting(misfits) || !misfits.is_empty() {
+                return left;
+            }
+        }
     }
 
     /// The next event leaves, unless it waits for something.
@@ -231,10 +239,15 @@ impl Stream {
         }
     }
 
-    fn give_up_waiting(&mut self, misfits: &mut Vec<Misfit>) {
+    /// False if nobody waited.
+    fn give_up_waiting(&mut self, misfits: &mut Vec<Misfit>) -> bool {
         match &mut self.engine {
             Engine::Strong(it) => it.give_up_waiting(misfits),
-            Engine::Weak(it) => it.give_up_waiting(misfits),
+            Engine::Weak(it) => {
+                let n_before = misfits.len();
+                it.give_up_waiting(misfits);
+                misfits.len() > n_before
+            }
         }
     }
 

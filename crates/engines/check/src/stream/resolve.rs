@@ -118,7 +118,7 @@ impl Strong {
                 }
             }
             Verdict::Forbidden(refutation) => {
-                let key_of = |it: &iso_history::OpId| excerpt.keys[excerpt.history.op(*it).key().index()].0;
+                        let key_of = |it: &iso_history::OpId| excerpt.keys[excerpt.history.op(*it).key().index()].0;
                 let mut keys: Vec<KeyId> = refutation.ops.iter().map(key_of).collect();
                 keys.sort_unstable();
                 keys.dedup();
@@ -149,8 +149,7 @@ impl Strong {
         let read_by = |op: u32| (self.chains.txn(self.chains.op(op).txn).id, self.chains.op(op).key);
         let waiting: FxHashSet<((u64, u32), StreamedValue)> =
             self.waiting().filter_map(|(op, value)| Some((read_by(op), value?.clone()))).collect();
-        let unmatched: FxHashSet<(u64, u32)> =
-            self.waiting().filter(|it| it.1.is_none()).map(|it| read_by(it.0)).collect();
+        let unmatched: FxHashSet<u32> = self.waiting().filter(|it| it.1.is_none()).map(|it| it.0).collect();
         let mut builder = HistoryBuilder::new();
         let mut keys: FxHashMap<KeyId, KeyId> = FxHashMap::default();
         let mut names = Vec::new();
@@ -160,7 +159,9 @@ impl Strong {
             let waits = |it: &&StreamedOp| !waiting.is_empty() && waiting.contains(&((id, it.0.raw()), it.1.clone()));
             let reads_here = self.order.position(Chains::start(*slot)) >= from.max(1);
             let learned = self.learned(*slot).to_vec();
-            let unreturned = if reads_here && it.has_scans() { self.unreturned(*slot, from) } else { Vec::new() };
+            let may_omit = reads_here && it.has_scans();
+            let unreturned =
+                if may_omit { self.unreturned(*slot, |it| unmatched.contains(&it)) } else { Vec::new() };
             let mut key_of = |builder: &mut HistoryBuilder, key: KeyId| {
                 *keys.entry(key).or_insert_with(|| {
                     let held = self.held_at(key, from);
@@ -181,8 +182,7 @@ impl Strong {
                     let value = builder.value_named(value.as_name());
                     builder.read(key, value);
                 }
-                let waits = |it: &&Unreturned| unmatched.contains(&(id, it.key.raw()));
-                for Unreturned { key, table, predicate } in unreturned.iter().filter(|it| !waits(it)) {
+                for Unreturned { key, table, predicate } in &unreturned {
                     let key = key_of(&mut builder, *key);
                     builder.omit(table, (**predicate).clone(), key);
                 }

@@ -21,6 +21,7 @@ use iso_history::{KeyId, Outcome, StreamedBlock, StreamedTxn, StreamedValue};
 use iso_spec::Level;
 use lists::Lists;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
 pub(super) use scans::Unreturned;
 use scans::Scans;
 use waiting::{Wanted, Waiting};
@@ -46,6 +47,9 @@ pub(super) struct Strong {
     left: Vec<u64>,
     /// Reads without a version, by key.
     waiting: FxHashMap<u32, Vec<Waiting>>,
+    /// Whose scans wait, each with the number of the transaction that came last when it began to.
+    patient: VecDeque<(u64, u32)>,
+    latest_id: u64,
     unknown: Vec<(u64, StreamedBlock)>,
     lists: Lists,
     scans: Scans,
@@ -74,6 +78,8 @@ impl Strong {
             sessions: Vec::new(),
             left: Vec::new(),
             waiting: FxHashMap::default(),
+            patient: VecDeque::new(),
+            latest_id: 0,
             unknown: Vec::new(),
             lists: Lists::default(),
             scans: Scans::default(),
@@ -116,6 +122,10 @@ impl Strong {
 
     /// Takes the next transaction; what does not fit is added to the misfits.
     pub(super) fn take(&mut self, id: u64, txn: &StreamedTxn<'_>, misfits: &mut Vec<Misfit>) {
+        self.latest_id = self.latest_id.max(id);
+        if !self.patient.is_empty() {
+            self.lose_patience(self.latest_id, misfits);
+        }
         match txn.outcome {
             Outcome::Aborted => {}
             Outcome::Indeterminate => self.keep_unknown(id, txn, misfits),

@@ -18,6 +18,9 @@ use std::sync::Arc;
 /// So many scans of a table are asked about a new version, if nobody knows when they ended.
 const MAX_ASKED: usize = 1 << 10;
 
+/// So many orders of the window are asked for, for one transaction.
+const MAX_ORDERS: u8 = 4;
+
 /// The scans of a window, and the rows that are there, in it or before it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scans {
@@ -28,6 +31,8 @@ pub(super) struct Scans {
     by_table: Vec<VecDeque<(u32, u64)>>,
     /// Which reads are of rows that were not returned.
     omissions: FxHashMap<u32, Omission>,
+    /// Keys that kept an omission from what it was tried with.
+    in_the_way: FxHashMap<u32, Vec<KeyId>>,
     /// What did not fit when it was to leave.
     pub(super) unfit: Vec<Misfit>,
 }
@@ -46,8 +51,8 @@ enum Fit {
     Open,
     /// All rows that say something are reads.
     Explicit,
-    /// Another order of the window was asked for.
-    Asked,
+    /// Another order of the window was asked for, so many times.
+    Asked(u8),
     /// It does not fit.
     Suspect,
 }
@@ -90,7 +95,7 @@ impl Asked {
 /// A read of a row that a scan did not return: which versions it may have seen.
 #[derive(Clone, Debug, PartialEq)]
 pub(in super::super) struct Omission {
-    pub(in super::super) predicate: Arc<Predicate>,
+    predicate: Arc<Predicate>,
     row: Datum,
 }
 
@@ -183,8 +188,47 @@ impl Strong {
         self.link_or_wait(op, key, &Wanted::Unmatched(omission), misfits);
     }
 
-    /// Links an omission to a version that does not match: the one that the order has there, or one that is near.
+    /// Links an omission to a version that does not match: the one that the order has there, or one that is near. If none fits,
+    /// who changed the row may not have come yet.
     pub(super) fn link_omission(&mut self, op: u32, key: KeyId, omission: &Omission) -> Linked {
+        let mut in_the_way = Vec::new();
+        for version in self.candidates(op, key, omission) {
+            match self.try_link(op, version) {
+                Ok(()) => {
+                    self.scans.in_the_way.remove(&op);
+                    return Linked::Done;
+                }
+                Err(attempt) => in_the_way.extend(attempt.keys_with(key)),
+            }
+        }
+        self.scans.in_the_way.entry(op).or_default().append(&mut in_the_way);
+        Linked::NoVersion
+    }
+
+    /// The keys because of which a read could not be what it seems to be.
+    pub(super) fn in_the_way(&mut self, op: u32, mut keys: Vec<KeyId>) -> Vec<KeyId> {
+        keys.extend(self.scans.in_the_way.remove(&op).unwrap_or_default());
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// The same, when nobody is waited for any longer: then what is in the way is moved.
+    pub(super) fn force_omission(&mut self, op: u32, key: KeyId, omission: &Omission) -> Linked {
+        let mut first = None;
+        for version in self.candidates(op, key, omission) {
+            match self.try_link(op, version) {
+                Ok(()) => return Linked::Done,
+                Err(attempt) => first = first.or(Some((version, attempt))),
+            }
+        }
+        let Some((version, attempt)) = first else { return Linked::NoVersion };
+        let keys = attempt.keys_with(key);
+        if self.mend(attempt, |it| it.try_link(op, version)) { Linked::Done } else { Linked::Cycle(keys) }
+    }
+
+    /// Versions that an omission may have seen, from the one that the order has there to those that are further away.
+    fn candidates(&mut self, op: u32, key: KeyId, omission: &Omission) -> Vec<u32> {
         let reader = self.chains.op(op).txn;
         let position = self.order.position(Chains::start(reader));
         let mut seen = self.chains.newest(key);
@@ -212,16 +256,7 @@ impl Strong {
                 newer = self.chains.version(newer).next;
             }
         }
-        let mut first = None;
-        for version in candidates {
-            match self.try_link(op, version) {
-                Ok(()) => return Linked::Done,
-                Err(attempt) => first = first.or(Some((version, attempt))),
-            }
-        }
-        let Some((version, attempt)) = first else { return Linked::NoVersion };
-        let keys = attempt.keys_with(key);
-        if self.mend(attempt, |it| it.try_link(op, version)) { Linked::Done } else { Linked::Cycle(keys) }
+        candidates
     }
 
     /// What a transaction wrote may match scans that overlapped it, and that returned no such row.
@@ -286,23 +321,30 @@ impl Strong {
         keys.dedup();
         let (next, why) = match state {
             Fit::Open => (Fit::Explicit, None),
-            Fit::Explicit => (Fit::Asked, Some(Why::Cycle)),
-            Fit::Asked | Fit::Suspect => (Fit::Suspect, Some(Why::NoWriter)),
+            Fit::Explicit => (Fit::Asked(1), Some(Why::Cycle)),
+            // An order of what was known to say something: now more is.
+            Fit::Asked(n) if n < MAX_ORDERS && self.make_explicit(slot, &wrong) => (Fit::Asked(n + 1), Some(Why::Cycle)),
+            Fit::Asked(_) | Fit::Suspect => (Fit::Suspect, Some(Why::NoWriter)),
         };
         if let Some(scanner) = self.scans.by_txn.get_mut(&slot) {
             scanner.state = next;
         }
         match why {
             Some(why) => self.scans.unfit.push(Misfit { id, keys, why }),
-            None => {
-                let mut misfits = Vec::new();
-                for (row, predicate) in wrong {
-                    self.omit(slot, row, &predicate, &mut misfits);
-                }
-                self.scans.unfit.append(&mut misfits);
-            }
+            None => drop(self.make_explicit(slot, &wrong)),
         }
         false
+    }
+
+    /// These rows become reads. False if they are already.
+    fn make_explicit(&mut self, slot: u32, rows: &[(KeyId, Arc<Predicate>)]) -> bool {
+        let n_before = self.scans.omissions.len();
+        let mut misfits = Vec::new();
+        for (row, predicate) in rows {
+            self.omit(slot, *row, predicate, &mut misfits);
+        }
+        self.scans.unfit.append(&mut misfits);
+        self.scans.omissions.len() > n_before
     }
 
     /// The reads of a transaction leave.
@@ -311,6 +353,7 @@ impl Strong {
         let ops: Vec<u32> = self.chains.ops_of(slot).collect();
         for op in ops {
             self.scans.omissions.remove(&op);
+            self.scans.in_the_way.remove(&op);
         }
         for scan in scanner.scans {
             let scanners = &mut self.scans.by_table[scan.table.index()];
@@ -334,30 +377,15 @@ impl Strong {
         }
     }
 
-    /// What a transaction did not return, as far as some version from `held` on matches.
-    pub(in super::super) fn unreturned(&self, slot: u32, from: u64) -> Vec<Unreturned> {
-        let mut found: Vec<Unreturned> = Vec::new();
-        for scan in self.scans.by_txn.get(&slot).into_iter().flat_map(|it| &it.scans) {
-            let matches = |it: &(KeyId, Name<'_>)| {
-                let mut version = self.chains.newest_of(it.0);
-                while version != NONE {
-                    let at = self.chains.version(version);
-                    if scan.predicate.matches_streamed(it.1, &at.value) {
-                        return true;
-                    }
-                    if at.writer == NONE || self.order.position(self.chains.commit(at.writer)) < from {
-                        return false;
-                    }
-                    version = at.previous;
-                }
-                false
-            };
-            let rows = scan.rows(&self.scans.rows).filter(matches);
-            let unreturned = |key: KeyId| {
-                let (table, predicate) = (name_of_table(scan.table), Arc::clone(&scan.predicate));
-                Unreturned { key, table, predicate }
-            };
-            found.extend(rows.map(|it| unreturned(it.0)));
+    /// What a transaction did not return, as far as it is known to say something. Nothing is said of what waits.
+    pub(in super::super) fn unreturned(&self, slot: u32, waits: impl Fn(u32) -> bool) -> Vec<Unreturned> {
+        let mut found = Vec::new();
+        for op in self.chains.ops_of(slot).filter(|it| !waits(*it)) {
+            let key = KeyId::from_index(self.chains.op(op).key as usize);
+            let Some(omission) = self.scans.omissions.get(&op) else { continue };
+            let Some((table, _)) = self.scans.rows.row(key) else { continue };
+            let (table, predicate) = (name_of_table(table), Arc::clone(&omission.predicate));
+            found.push(Unreturned { key, table, predicate });
         }
         found
     }

@@ -1,6 +1,6 @@
 //! Reads whose version has not come yet, and transactions of unknown outcome, which count only if somebody reads from them.
 
-use super::super::chains::{NONE, Op};
+use super::super::chains::{Chains, NONE, Op};
 use super::super::{Misfit, Why};
 use super::scans::Omission;
 use super::{Linked, Strong};
@@ -8,6 +8,8 @@ use iso_history::{KeyId, StreamedBlock, StreamedTxn, StreamedValue};
 
 /// So many transactions of unknown outcome are kept for readers to come.
 const MAX_UNKNOWN: usize = 4096;
+/// For so many transactions, somebody may come who changed a row so that a scan did not return it.
+const PATIENCE: u64 = 1 << 10;
 
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
@@ -33,9 +35,26 @@ impl Wanted {
 }
 
 impl Strong {
-    /// The reads of the first transaction do not wait any longer.
-    pub(in super::super) fn give_up_waiting(&mut self, misfits: &mut Vec<Misfit>) {
-        let Some(slot) = self.order.first().map(|it| it >> 1) else { return };
+    /// The reads of the first transaction do not wait any longer. False if none did.
+    pub(in super::super) fn give_up_waiting(&mut self, misfits: &mut Vec<Misfit>) -> bool {
+        let Some(slot) = self.order.first().map(|it| it >> 1) else { return false };
+        let n_waiting = self.chains.txn(slot).n_waiting;
+        self.give_up_waiting_of(slot, |_| true, misfits);
+        self.chains.txn(slot).n_waiting < n_waiting
+    }
+
+    /// Rows that scans did not return some time ago, and that nobody has changed since, do not wait any longer.
+    pub(in super::super) fn lose_patience(&mut self, id: u64, misfits: &mut Vec<Misfit>) {
+        while let Some((since, slot)) = self.patient.front().copied().filter(|it| it.0.saturating_add(PATIENCE) < id) {
+            self.patient.pop_front();
+            let is_here = self.chains.txn(slot).id <= since && self.order.position(Chains::start(slot)) > 0;
+            if is_here && self.chains.txn(slot).n_waiting > 0 {
+                self.give_up_waiting_of(slot, |it| matches!(it, Wanted::Unmatched(_)), misfits);
+            }
+        }
+    }
+
+    fn give_up_waiting_of(&mut self, slot: u32, gives_up: impl Fn(&Wanted) -> bool, misfits: &mut Vec<Misfit>) {
         let ops: Vec<u32> = self.chains.ops_of(slot).collect();
         for op in ops {
             let Op { key, version, is_write, .. } = self.chains.op(op);
@@ -43,16 +62,22 @@ impl Strong {
                 continue;
             }
             let Some(list) = self.waiting.get_mut(&key) else { continue };
-            let n_before = list.len();
-            list.retain(|it| it.op != op);
-            if list.len() < n_before {
-                if list.is_empty() {
-                    self.waiting.remove(&key);
-                }
-                let txn = self.chains.txn_mut(slot);
-                txn.n_waiting -= 1;
-                misfits.push(Misfit { id: txn.id, keys: vec![KeyId::from_index(key as usize)], why: Why::NoWriter });
+            let Some(at) = list.iter().position(|it| it.op == op && gives_up(&it.wanted)) else { continue };
+            let Waiting { wanted, .. } = list.remove(at);
+            if list.is_empty() {
+                self.waiting.remove(&key);
             }
+            self.chains.txn_mut(slot).n_waiting -= 1;
+            let (id, key) = (self.chains.txn(slot).id, KeyId::from_index(key as usize));
+            let (keys, why) = match wanted {
+                Wanted::Value(_) => (vec![key], Why::NoWriter),
+                Wanted::Unmatched(omission) => match self.force_omission(op, key, &omission) {
+                    Linked::Done => continue,
+                    Linked::NoVersion => (self.in_the_way(op, vec![key]), Why::NoWriter),
+                    Linked::Cycle(keys) => (self.in_the_way(op, keys), Why::Cycle),
+                },
+            };
+            misfits.push(Misfit { id, keys, why });
         }
     }
 
@@ -97,6 +122,9 @@ impl Strong {
         let slot = self.chains.op(op).txn;
         self.chains.txn_mut(slot).n_waiting += 1;
         self.waiting.entry(key.raw()).or_default().push(Waiting { op, wanted: wanted.clone() });
+        if matches!(wanted, Wanted::Unmatched(_)) {
+            self.patient.push_back((self.latest_id, slot));
+        }
         self.ask_unknown(key, wanted, misfits);
     }
 
