@@ -304,11 +304,8 @@ impl Taker<'_> {
         }
         let level = StreamCheck::streamed_as(levels[0]).unwrap_or(levels[0]);
         let window = StreamCheck::window_of(level, self.plan.window);
-        let first = format!("{{\"isoscope-schedule\":1,\"level\":\"{level}\",\"window\":{window}}}");
-        let Some(resuming) = &mut self.resuming else {
-            self.saved.line(&first);
-            return ControlFlow::Continue(());
-        };
+        let first = schedule::header(level, window);
+        let Some(resuming) = &mut self.resuming else { return ControlFlow::Continue(()) };
         self.check = None;
         let begun = resuming.begin(&first, Resumption::new(levels[0], &initial, self.plan.window));
         self.done(begun)
@@ -518,7 +515,7 @@ pub(crate) fn level_report(streamed: &Streamed, check: &StreamCheck, level: Leve
         }
         Standing::Holds => {
             let n = check.progress(level).n_certified as usize;
-            let streamed = StreamCheck::streamed_as(level).unwrap_or(level).without_times();
+            let streamed = check.streamed(level).without_times();
             let schedule = if matches!(streamed, Level::SnapshotIsolation | Level::PrefixConsistency) {
                 Schedule::Events { events: Vec::new(), omitted: 2 * n }
             } else {

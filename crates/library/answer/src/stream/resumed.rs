@@ -153,6 +153,8 @@ impl Track {
         steps: &mut dyn Steps,
         budget: &Budget<'_>,
     ) {
+        // The schedule is there already.
+        self.has_begun = true;
         self.txns = replay.kept().clone();
         self.replay = Some(Replayer::new(replay));
         for id in self.txns.ids() {

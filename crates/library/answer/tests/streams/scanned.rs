@@ -254,3 +254,28 @@ fn a_check_with_scans_goes_on_after_a_saved_schedule_and_a_wrong_one_is_refused(
     }
     assert!(n_resumed > 20 && 2 * n_refused > n_changed, "{n_resumed} resumed, {n_refused} of {n_changed} refused");
 }
+
+#[test]
+fn weak_levels_with_scans_are_streamed_as_prefix_consistency() {
+    let weak = [Level::CausalConsistency, Level::ReadAtomic, Level::ReadCommitted];
+    let (mut n_held, mut n_scanned) = (0, 0);
+    for seed in seeds(40) {
+        let mut random = Random::new(seed);
+        let history = run_of_tables(&mut random, 100, Mistakes { staleness: 0, lost_rows: 0 });
+        let told = Told::new(&history).unwrap();
+        let window = 20 + random.below(40);
+        let mut saved = Saved::default();
+        let streamed = told.check(&weak, window, &mut saved, &Budget::unlimited()).unwrap();
+        for level in weak {
+            let found = streamed.is_allowed(level);
+            let expected = check(&history, level, &Budget::unlimited()).is_allowed();
+            assert!(found.is_none() || found == expected, "{level}, seed {seed}:\n{}", show(&history));
+            n_held += usize::from(found == Some(true));
+            n_scanned += usize::from(streamed.streamed(level) == Level::PrefixConsistency);
+            if found == Some(true) {
+                saved.replay_as(&told, (level, streamed.streamed(level)), window);
+            }
+        }
+    }
+    assert!(n_held > 60 && n_scanned > 100, "{n_held} held, {n_scanned} with scans");
+}
