@@ -28,7 +28,8 @@ mod tests;
 
 pub use stream::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues, final_line, initial_line};
 pub use streamed::{
-    EndOfStream, Pace, RawOp, RawScan, RawTxn, StreamedEnd, StreamedHeader, StreamedNames, TakeTxns, stream_bytes, stream_txns,
+    EndOfStream, Pace, RawOp, RawScan, RawTxn, StreamedEnd, StreamedHeader, StreamedNames, TakeTxns, stream_bytes,
+    stream_txns,
 };
 pub(crate) use write::write;
 #[cfg(feature = "parquet")]

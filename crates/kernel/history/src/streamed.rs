@@ -290,7 +290,12 @@ impl StreamedBlock {
     }
 
     /// Adds a row that a scan did not return, if nothing is known of others.
-    pub fn push_omission(&mut self, (table, predicate): (TableId, Arc<Predicate>), row: KeyId, tables: &StreamedTables) {
+    pub fn push_omission(
+        &mut self,
+        (table, predicate): (TableId, Arc<Predicate>),
+        row: KeyId,
+        tables: &StreamedTables,
+    ) {
         let name = tables.row(row).map_or(Name::Null, |it| it.1);
         if let Some(own) = self.writes.iter().find(|it| it.0 == row) {
             if predicate.matches_streamed(name, &own.1) {

@@ -153,9 +153,7 @@ impl StreamedRows {
         let (low, high) = range.unwrap_or((i64::MIN, i64::MAX));
         let numbered = rows.filter(|_| low <= high).map(|it| it.numbered.range(low..=high)).into_iter().flatten();
         let others = rows.filter(|_| range.is_none()).map(|it| it.others.iter()).into_iter().flatten();
-        numbered
-            .map(|it| (*it.1, Name::Int(*it.0)))
-            .chain(others.map(|(name, key)| (*key, name.as_name())))
+        numbered.map(|it| (*it.1, Name::Int(*it.0))).chain(others.map(|(name, key)| (*key, name.as_name())))
     }
 }
 

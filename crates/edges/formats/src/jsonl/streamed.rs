@@ -444,7 +444,8 @@ impl Streamer<'_> {
                 while scan < scans.len() && op.index() >= scans[scan].ops.end {
                     scan += 1;
                 }
-                let is_of_whole = scans.get(scan).is_some_and(|it| it.extent == Extent::Whole && it.ops.contains(&op.index()));
+                let is_of_whole =
+                    scans.get(scan).is_some_and(|it| it.extent == Extent::Whole && it.ops.contains(&op.index()));
                 let op = history.op(op);
                 if is_of_whole && matches!(op, Op::Omit { .. }) {
                     continue;

@@ -118,7 +118,7 @@ impl Strong {
                 }
             }
             Verdict::Forbidden(refutation) => {
-                        let key_of = |it: &iso_history::OpId| excerpt.keys[excerpt.history.op(*it).key().index()].0;
+                let key_of = |it: &iso_history::OpId| excerpt.keys[excerpt.history.op(*it).key().index()].0;
                 let mut keys: Vec<KeyId> = refutation.ops.iter().map(key_of).collect();
                 keys.sort_unstable();
                 keys.dedup();
@@ -160,8 +160,7 @@ impl Strong {
             let reads_here = self.order.position(Chains::start(*slot)) >= from.max(1);
             let learned = self.learned(*slot).to_vec();
             let may_omit = reads_here && it.has_scans();
-            let unreturned =
-                if may_omit { self.unreturned(*slot, |it| unmatched.contains(&it)) } else { Vec::new() };
+            let unreturned = if may_omit { self.unreturned(*slot, |it| unmatched.contains(&it)) } else { Vec::new() };
             let mut key_of = |builder: &mut HistoryBuilder, key: KeyId| {
                 *keys.entry(key).or_insert_with(|| {
                     let held = self.held_at(key, from);

@@ -21,10 +21,10 @@ use iso_history::{KeyId, Outcome, StreamedBlock, StreamedTxn, StreamedValue};
 use iso_spec::Level;
 use lists::Lists;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::VecDeque;
-pub(super) use scans::Unreturned;
 use scans::Scans;
-use waiting::{Wanted, Waiting};
+pub(super) use scans::Unreturned;
+use std::collections::VecDeque;
+use waiting::{Waiting, Wanted};
 
 /// So many versions with the value of a read, or places of a write, are tried.
 const MAX_TRIES: usize = 24;
@@ -504,7 +504,6 @@ impl Strong {
         keys.dedup();
         keys
     }
-
 }
 
 /// Why something could not be put where it was tried.

@@ -54,7 +54,9 @@ impl Tables {
             if let Some(row) = self.missed(scan, &held) {
                 let name = self.rows.row(row).map_or(Datum::Null, |it| it.1.to_datum());
                 let (name, value) = (name.as_name().shown(), held(row).as_name().shown());
-                let what = format!("did not return row {name}, although it matches with {value}, which the schedule leaves there");
+                let what = format!(
+                    "did not return row {name}, although it matches with {value}, which the schedule leaves there"
+                );
                 return Err(wrong(txn, &what));
             }
         }
@@ -72,9 +74,9 @@ impl Tables {
             Omitted::Only(rows) => {
                 let name = |it: KeyId| self.rows.row(it).map(|it| it.1);
                 // Of a key that nobody called a row, nothing could be said.
-                rows.iter().copied().find(|it| {
-                    name(*it).is_none_or(|name| scan.predicate.matches_streamed(name, held(*it)))
-                })
+                rows.iter()
+                    .copied()
+                    .find(|it| name(*it).is_none_or(|name| scan.predicate.matches_streamed(name, held(*it))))
             }
         }
     }

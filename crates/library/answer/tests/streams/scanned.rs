@@ -190,7 +190,11 @@ fn the_smallest_histories_with_scans_are_decided_in_a_window() {
     let cases: [(&str, [Txn; 2], [bool; 3]); 4] = [
         // Phantoms: each inserts what the scan of the other one would have returned.
         ("phantom", [("a", scan(&[]), "t/1", Some(1)), ("b", scan(&[]), "t/2", Some(1))], [false, true, true]),
-        ("one sees the other", [("a", scan(&[]), "t/1", Some(1)), ("b", scan(&[("t/1", 1)]), "t/2", Some(1))], [true; 3]),
+        (
+            "one sees the other",
+            [("a", scan(&[]), "t/1", Some(1)), ("b", scan(&[("t/1", 1)]), "t/2", Some(1))],
+            [true; 3],
+        ),
         // Both make the row that neither saw.
         ("lost insert", [("a", scan(&[]), "t/1", Some(1)), ("b", scan(&[]), "t/1", Some(2))], [false, false, true]),
         // A session does not see its own row.
@@ -201,8 +205,10 @@ fn the_smallest_histories_with_scans_are_decided_in_a_window() {
         for (session, rows, row, value) in txns {
             let session = builder.session(session);
             builder.begin(session, Place::default());
-            let rows: Vec<_> =
-                rows.iter().map(|it| (builder.key(it.0.as_str().into()), builder.value_named(Name::Int(it.1)))).collect();
+            let rows: Vec<_> = rows
+                .iter()
+                .map(|it| (builder.key(it.0.as_str().into()), builder.value_named(Name::Int(it.1))))
+                .collect();
             builder.scan("t", Predicate::All, rows);
             let (row, value) = (builder.key(row.into()), builder.value_named(value.map_or(Name::Null, Name::Int)));
             builder.write(row, value);

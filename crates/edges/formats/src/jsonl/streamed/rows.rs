@@ -15,7 +15,8 @@ impl Streamer<'_> {
         let table = self.names.tables.add(name);
         let is_row = |it: &(&Box<str>, &u32)| self.names.tables.table_of(it.0) == Some(table);
         let rows = self.names.text_keys.iter().filter(is_row);
-        let mut rows: Vec<(KeyId, Box<str>)> = rows.map(|it| (KeyId::from_index(*it.1 as usize), it.0.clone())).collect();
+        let mut rows: Vec<(KeyId, Box<str>)> =
+            rows.map(|it| (KeyId::from_index(*it.1 as usize), it.0.clone())).collect();
         rows.sort_unstable();
         for (row, key) in rows {
             // It was taken to hold what other keys do.

@@ -66,7 +66,8 @@ impl RawTxn<'_> {
 
     fn put_scan(&self, scan: &RawScan, block: &mut StreamedBlock) {
         let (ops, table) = (&self.ops[scan.ops.clone()], scan.table);
-        let returned = ops.iter().filter(|it| it.access == Access::Read).map(|it| (it.key, StreamedValue::from(it.value)));
+        let returned =
+            ops.iter().filter(|it| it.access == Access::Read).map(|it| (it.key, StreamedValue::from(it.value)));
         if scan.extent == Extent::Whole {
             return block.push_scan((table, Arc::clone(&scan.predicate)), returned, self.tables);
         }

@@ -157,7 +157,8 @@ impl Strong {
             if predicate.matches_streamed(name, &it.value) {
                 return true;
             }
-            let is_over = |writer: u32| begin.is_some() && self.chains.txn(writer).end.is_some_and(|it| Some(it) < begin);
+            let is_over =
+                |writer: u32| begin.is_some() && self.chains.txn(writer).end.is_some_and(|it| Some(it) < begin);
             if it.writer == NONE || is_over(it.writer) {
                 return false;
             }
@@ -306,8 +307,7 @@ impl Strong {
         if state != Fit::Suspect {
             for scan in &scanner.scans {
                 let matches = |it: &(KeyId, Name<'_>)| {
-                    self.chains.is_known(it.0)
-                        && scan.predicate.matches_streamed(it.1, self.chains.before_window(it.0))
+                    self.chains.is_known(it.0) && scan.predicate.matches_streamed(it.1, self.chains.before_window(it.0))
                 };
                 let rows = scan.rows(&self.scans.rows).filter(matches);
                 wrong.extend(rows.map(|it| (it.0, Arc::clone(&scan.predicate))));
@@ -323,7 +323,9 @@ impl Strong {
             Fit::Open => (Fit::Explicit, None),
             Fit::Explicit => (Fit::Asked(1), Some(Why::Cycle)),
             // An order of what was known to say something: now more is.
-            Fit::Asked(n) if n < MAX_ORDERS && self.make_explicit(slot, &wrong) => (Fit::Asked(n + 1), Some(Why::Cycle)),
+            Fit::Asked(n) if n < MAX_ORDERS && self.make_explicit(slot, &wrong) => {
+                (Fit::Asked(n + 1), Some(Why::Cycle))
+            }
             Fit::Asked(_) | Fit::Suspect => (Fit::Suspect, Some(Why::NoWriter)),
         };
         if let Some(scanner) = self.scans.by_txn.get_mut(&slot) {
