@@ -269,7 +269,9 @@ impl Taker<'_> {
             Pack::Header(header) => self.header(&header),
             Pack::Initial { key, name, value } => self.initial(key, &name, &value),
             Pack::Txns { block, counts, lists, rows } => {
-                rows.iter().for_each(|(key, table, name)| self.row(*key, *table, name));
+                for (key, table, name) in &rows {
+                    self.row(*key, *table, name);
+                }
                 lists.iter().try_for_each(|(key, name)| self.initial(*key, name, &StreamedValue::Empty))?;
                 self.txns(&block, counts)
             }

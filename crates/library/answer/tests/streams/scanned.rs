@@ -45,22 +45,23 @@ fn predicate(random: &mut Random, n_rows: usize) -> (Predicate, Box<dyn Fn(usize
     }
 }
 
+#[allow(clippy::too_many_lines, reason = "a case for each thing that a transaction may do")]
 /// Transactions of several sessions that scan, read, insert, update and delete rows, each on one snapshot.
 fn run_of_tables(random: &mut Random, n_txns: usize, mistakes: Mistakes) -> History {
     let (n_sessions, n_rows) = (2 + random.below(4), 2 + random.below(8));
     let n_values = if random.percent(70) { 100_000 } else { 4 };
-    let (is_timed, window) = (random.percent(70), i64::try_from(5 + random.below(40)).unwrap());
+    let (is_timed, length) = (random.percent(70), 5 + random.below(40));
     let mut builder = HistoryBuilder::new();
     let rows: Vec<KeyId> = (0..n_rows).map(|it| builder.key(format!("t/{it}").as_str().into())).collect();
     let other = builder.key("x".into());
     let null = builder.value_named(Name::Null);
     let sessions: Vec<SessionId> = (0..n_sessions).map(|it| builder.session(&format!("s{it}"))).collect();
     let mut first = State::new();
-    for row in 0..n_rows {
+    for (row, key) in rows.iter().enumerate() {
         if random.percent(50) {
             first.insert(row, 1);
             let one = builder.value_named(Name::Int(1));
-            builder.initial(rows[row], one, Place::default());
+            builder.initial(*key, one, Place::default());
         }
     }
     let mut states = vec![first];
@@ -68,7 +69,7 @@ fn run_of_tables(random: &mut Random, n_txns: usize, mistakes: Mistakes) -> Hist
         let time = 10 * nth;
         builder.begin(sessions[random.below(n_sessions)], Place::default());
         if is_timed {
-            builder.times(Some(time - i64::try_from(random.below(window as usize)).unwrap()), Some(time));
+            builder.times(Some(time - i64::try_from(random.below(length)).unwrap()), Some(time));
         }
         let ago = if random.percent(15) { random.below(mistakes.staleness + 1) } else { 0 };
         let mut seen = states[states.len().saturating_sub(1 + ago)].clone();
@@ -182,12 +183,13 @@ fn long_runs_with_scans_are_judged_as_in_memory_and_hardly_anything_is_left_open
     assert!(n_open < n_decided, "{n_open} open, {n_decided} decided");
 }
 
+/// A session, what a scan returned there, and the row that was written after that.
+type ScanAndWrite = (&'static str, Vec<(String, i64)>, &'static str, Option<i64>);
+
 #[test]
 fn the_smallest_histories_with_scans_are_decided_in_a_window() {
     let scan = |rows: &[(&str, i64)]| rows.iter().map(|it| (it.0.to_owned(), it.1)).collect::<Vec<_>>();
-    // Two sessions, each with what its scan returned and the row that it wrote after that.
-    type Txn = (&'static str, Vec<(String, i64)>, &'static str, Option<i64>);
-    let cases: [(&str, [Txn; 2], [bool; 3]); 4] = [
+    let cases: [(&str, [ScanAndWrite; 2], [bool; 3]); 4] = [
         // Phantoms: each inserts what the scan of the other one would have returned.
         ("phantom", [("a", scan(&[]), "t/1", Some(1)), ("b", scan(&[]), "t/2", Some(1))], [false, true, true]),
         (

@@ -13,8 +13,7 @@ impl Streamer<'_> {
             self.out_of_reach = Some(format!("scans {name}, whose rows were those of another table before"));
         }
         let table = self.names.tables.add(name);
-        let is_row = |it: &(&Box<str>, &u32)| self.names.tables.table_of(it.0) == Some(table);
-        let rows = self.names.text_keys.iter().filter(is_row);
+        let rows = self.names.text_keys.iter().filter(|it| self.names.tables.table_of(it.0) == Some(table));
         let mut rows: Vec<(KeyId, Box<str>)> =
             rows.map(|it| (KeyId::from_index(*it.1 as usize), it.0.clone())).collect();
         rows.sort_unstable();
