@@ -157,7 +157,9 @@ impl Strong {
             self.latest_begin_left = self.latest_begin_left.max(begin);
             let left = &mut self.left[session as usize];
             *left = (*left).max(id + 1);
-            self.leave_scans(slot);
+            if self.scans.has_any() {
+                self.leave_scans(slot);
+            }
             self.release_reads(slot);
         }
         if is_end {

@@ -71,6 +71,14 @@ enum Rows {
     Only(Box<[KeyId]>),
 }
 
+impl Scans {
+    /// Has a transaction of the window scanned?
+    #[inline]
+    pub(super) fn has_any(&self) -> bool {
+        !self.by_txn.is_empty()
+    }
+}
+
 impl Asked {
     fn omitted(&self) -> Omitted<'_> {
         match &self.omitted {
