@@ -10,7 +10,7 @@ use anyhow::{anyhow, bail};
 use iso_answer::stream::{Resumption, Standing, StreamCheck};
 use iso_evidence::{Budget, Verdict};
 use iso_formats::{EndOfStream, ReadError, StreamedEnd, StreamedHeader, Watch};
-use iso_history::{Datum, Defect, KeyId, StreamedBlock, StreamedValue};
+use iso_history::{Datum, Defect, KeyId, StreamedBlock, StreamedValue, TableId};
 use iso_report::{Answer, Counts, Evidence, Judgement, LevelReport, Limits as ReportLimits, OverTime, Schedule};
 use iso_spec::Level;
 use std::cell::Cell;
@@ -276,7 +276,10 @@ impl Taker<'_> {
         match pack {
             Pack::Header(header) => self.header(&header),
             Pack::Initial { key, name, value } => self.initial(key, &name, &value),
-            Pack::Txns { block, counts, lists } => {
+            Pack::Txns { block, counts, lists, rows } => {
+                for (key, table, name) in &rows {
+                    self.row(*key, *table, name);
+                }
                 lists.iter().try_for_each(|(key, name)| self.initial(*key, name, &StreamedValue::Empty))?;
                 self.txns(&block, counts)
             }
@@ -311,11 +314,8 @@ impl Taker<'_> {
         }
         let level = StreamCheck::streamed_as(levels[0]).unwrap_or(levels[0]);
         let window = StreamCheck::window_of(level, self.plan.window);
-        let first = format!("{{\"isoscope-schedule\":1,\"level\":\"{level}\",\"window\":{window}}}");
-        let Some(resuming) = &mut self.resuming else {
-            self.saved.line(&first);
-            return ControlFlow::Continue(());
-        };
+        let first = schedule::header(level, window);
+        let Some(resuming) = &mut self.resuming else { return ControlFlow::Continue(()) };
         self.check = None;
         let begun = resuming.begin(&first, Resumption::new(levels[0], &initial, self.plan.window));
         self.done(begun)
@@ -334,6 +334,14 @@ impl Taker<'_> {
         let name = name.as_name().shown();
         self.out_of_reach = Some(format!("the recording says what {name} held at first after somebody touched it"));
         ControlFlow::Break(())
+    }
+
+    fn row(&mut self, key: KeyId, table: TableId, name: &Datum) {
+        if let Some(state) = self.resuming.as_mut().and_then(|it| it.state.as_mut()) {
+            state.row(key, table, name);
+        } else if let Some(check) = &mut self.check {
+            check.row(key, table, name);
+        }
     }
 
     fn txns(&mut self, block: &Arc<StreamedBlock>, counts: Counts) -> ControlFlow<()> {
@@ -517,7 +525,7 @@ pub(crate) fn level_report(streamed: &Streamed, check: &StreamCheck, level: Leve
         }
         Standing::Holds => {
             let n = check.progress(level).n_certified as usize;
-            let streamed = StreamCheck::streamed_as(level).unwrap_or(level).without_times();
+            let streamed = check.streamed(level).without_times();
             let schedule = if matches!(streamed, Level::SnapshotIsolation | Level::PrefixConsistency) {
                 Schedule::Events { events: Vec::new(), omitted: 2 * n }
             } else {

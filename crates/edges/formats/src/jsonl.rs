@@ -29,8 +29,8 @@ mod tests;
 
 pub use stream::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues, final_line, initial_line};
 pub use streamed::{
-    EndOfStream, Pace, RawOp, RawTxn, StreamedEnd, StreamedHeader, StreamedNames, TakeTxns, TellLines, stream_bytes,
-    stream_told, stream_txns,
+    EndOfStream, Pace, RawOp, RawScan, RawTxn, StreamedEnd, StreamedHeader, StreamedNames, TakeTxns, TellLines,
+    stream_bytes, stream_told, stream_txns,
 };
 pub use told::ToldLines;
 pub(crate) use write::write;

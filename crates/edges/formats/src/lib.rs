@@ -57,9 +57,9 @@ pub use data_set::DataSet;
 pub use data_set::{spelled, survey};
 pub use format::Format;
 pub use jsonl::{
-    EndOfStream, Pace, RECORDING_END, RawOp, RawTxn, RecordingHeader, StreamedEnd, StreamedHeader, StreamedNames,
-    TakeTxns, TellLines, ToldLines, TxnLines, WrittenValues, final_line, initial_line, stream_bytes, stream_told,
-    stream_txns,
+    EndOfStream, Pace, RECORDING_END, RawOp, RawScan, RawTxn, RecordingHeader, StreamedEnd, StreamedHeader,
+    StreamedNames, TakeTxns, TellLines, ToldLines, TxnLines, WrittenValues, final_line, initial_line, stream_bytes,
+    stream_told, stream_txns,
 };
 pub use meter::DEFAULT_MEMORY_LIMIT;
 pub use predicate::predicate_of;

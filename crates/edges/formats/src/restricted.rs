@@ -5,33 +5,36 @@
 //! those that follow.
 
 use crate::cut::{second_write, with_lost_writers_since};
-use crate::jsonl::{Pace, RawTxn, StreamedHeader, StreamedNames, TakeTxns, WrittenValues, stream_txns};
+use crate::jsonl::{Pace, RawOp, RawScan, RawTxn, StreamedHeader, StreamedNames, TakeTxns, WrittenValues, stream_txns};
 use crate::{EndOfStream, ReadError, ReadOptions};
-use iso_history::{Access, History, HistoryBuilder, KeyId, Name, Place, PlaceUnit};
-use std::io::Read;
+use iso_history::{Access, Extent, History, HistoryBuilder, KeyId, Name, Place, PlaceUnit, TableId};
+use rustc_hash::FxHashSet;
+use std::io::{self, Read};
 use std::ops::ControlFlow;
 
 /// The history of some keys in a recording in JSON lines, up to some line. Nothing if the recording is broken; an error if it
 /// breaks what its header promises about these keys.
-pub fn read_keys(
+///
+/// A scan is about all rows of its table. Which of the keys are its rows may be known only later: then the recording is read once
+/// more, so that `reader` is asked for it twice at most.
+pub fn read_keys<R: Read>(
     name: &str,
-    reader: impl Read,
+    reader: impl Fn() -> io::Result<R>,
     keys: &[KeyId],
     until: Option<u64>,
     options: &ReadOptions<'_>,
 ) -> Result<Option<History>, ReadError> {
-    let mut builder = HistoryBuilder::new();
-    let source = builder.source(name, PlaceUnit::Line);
-    let mut part = Part {
-        keys: wanted(keys),
-        until,
-        source,
-        builder,
-        values: WrittenValues::Any,
-        last_ends: Vec::new(),
-        last_line: 0,
+    let mut tables = FxHashSet::default();
+    let (part, ended) = loop {
+        let mut part = Part::new(name, keys, until, std::mem::take(&mut tables));
+        let names = &mut StreamedNames::default();
+        let input = reader().map_err(|source| ReadError::Io { name: name.to_owned(), source })?;
+        let ended = stream_txns(name, input, (None, Pace::Blocks), options, names, &mut part)?;
+        if part.tables.is_disjoint(&part.left_tables) {
+            break (part, ended);
+        }
+        tables = part.tables;
     };
-    let ended = stream_txns(name, reader, (None, Pace::Blocks), options, &mut StreamedNames::default(), &mut part)?;
     // A recording that ends where somebody is in it may go on.
     let may_go_on = until.is_some_and(|it| it <= part.last_line);
     let Part { builder, last_ends, values, .. } = part;
@@ -61,6 +64,12 @@ struct Part {
     /// When the last transaction of each session ended.
     last_ends: Vec<i64>,
     last_line: u64,
+    /// Tables that are known to have some of these keys as rows, by their names.
+    tables: FxHashSet<Box<str>>,
+    /// Tables of which some scan was left out, because that was not known of them.
+    left_tables: FxHashSet<Box<str>>,
+    /// Keys that have turned out to be rows just now.
+    rows: Vec<KeyId>,
 }
 
 fn wanted(keys: &[KeyId]) -> Vec<bool> {
@@ -72,6 +81,75 @@ fn wanted(keys: &[KeyId]) -> Vec<bool> {
 }
 
 impl Part {
+    fn new(name: &str, keys: &[KeyId], until: Option<u64>, tables: FxHashSet<Box<str>>) -> Self {
+        let mut builder = HistoryBuilder::new();
+        let source = builder.source(name, PlaceUnit::Line);
+        Self {
+            keys: wanted(keys),
+            until,
+            source,
+            builder,
+            values: WrittenValues::Any,
+            last_ends: Vec::new(),
+            last_line: 0,
+            tables,
+            left_tables: FxHashSet::default(),
+            rows: Vec::new(),
+        }
+    }
+
+    fn op(&mut self, op: &RawOp<'_>) {
+        if !self.wants(op.key) {
+            return;
+        }
+        let key = self.builder.key_named(op.name);
+        if op.access == Access::ReadList {
+            let elements: Vec<_> = op.elements.iter().map(|it| self.builder.value_named(*it)).collect();
+            self.builder.read_list(key, elements);
+            return;
+        }
+        let value = self.builder.value_named(op.value);
+        match op.access {
+            Access::Read => self.builder.read(key, value),
+            Access::Write => self.builder.write(key, value),
+            Access::Append => self.builder.append(key, value),
+            Access::ReadList | Access::Omit => {}
+        }
+    }
+
+    /// What a scan said of the keys that are asked for.
+    fn scan(&mut self, txn: &RawTxn<'_>, scan: &RawScan) {
+        let (table, ops) = (txn.tables.name(scan.table), &txn.ops[scan.ops.clone()]);
+        let predicate = || (*scan.predicate).clone();
+        let wanted: Vec<&RawOp<'_>> = ops.iter().filter(|it| self.wants(it.key)).collect();
+        let builder = &mut self.builder;
+        let mut named = |it: &RawOp<'_>| (builder.key_named(it.name), builder.value_named(it.value));
+        let rows: Vec<_> = wanted.into_iter().map(|it| (it.access, named(it))).collect();
+        if scan.extent == Extent::Whole {
+            return builder.scan(table, predicate(), rows.into_iter().map(|it| it.1));
+        }
+        for (access, (key, value)) in rows {
+            match access {
+                Access::Omit => builder.omit(table, predicate(), key),
+                _ => builder.returned(table, predicate(), key, value),
+            }
+        }
+    }
+
+    /// Does a transaction have something to do with the keys?
+    fn is_about(&mut self, txn: &RawTxn<'_>) -> bool {
+        let scans = txn.scans.iter().filter(|it| it.extent == Extent::Whole);
+        let mut is_scan = false;
+        for table in scans.map(|it| txn.tables.name(it.table)) {
+            if self.tables.contains(table) {
+                is_scan = true;
+            } else if !self.left_tables.contains(table) {
+                self.left_tables.insert(table.into());
+            }
+        }
+        is_scan || txn.ops.iter().any(|it| self.wants(it.key))
+    }
+
     fn wants(&self, key: KeyId) -> bool {
         self.keys.get(key.index()).is_some_and(|it| *it)
     }
@@ -97,7 +175,19 @@ impl TakeTxns for Part {
         ControlFlow::Continue(())
     }
 
+    fn row(&mut self, row: KeyId, _: TableId, _: Name<'_>) -> ControlFlow<()> {
+        if self.wants(row) {
+            self.rows.push(row);
+        }
+        ControlFlow::Continue(())
+    }
+
     fn txn(&mut self, txn: &RawTxn<'_>) -> ControlFlow<()> {
+        for row in self.rows.drain(..) {
+            if let Some((table, _)) = txn.tables.row(row) {
+                self.tables.insert(txn.tables.name(table).into());
+            }
+        }
         if self.until.is_some_and(|it| txn.at > it) {
             return ControlFlow::Break(());
         }
@@ -107,31 +197,19 @@ impl TakeTxns for Part {
             self.last_ends.resize(session + 1, i64::MIN);
         }
         self.last_ends[session] = txn.end.unwrap_or(i64::MIN);
-        if !txn.ops.iter().any(|it| self.wants(it.key)) {
+        if !self.is_about(txn) {
             return ControlFlow::Continue(());
         }
         let session = self.builder.session(txn.session_name);
         self.builder.begin(session, Place { source: self.source, at: txn.at });
         self.builder.times(txn.begin, txn.end);
-        for op in txn.ops {
-            if !self.wants(op.key) {
-                continue;
-            }
-            let key = self.builder.key_named(op.name);
-            if op.access == Access::ReadList {
-                let elements: Vec<_> = op.elements.iter().map(|it| self.builder.value_named(*it)).collect();
-                self.builder.read_list(key, elements);
-                continue;
-            }
-            let value = self.builder.value_named(op.value);
-            match op.access {
-                Access::Read => self.builder.read(key, value),
-                Access::Write => self.builder.write(key, value),
-                Access::Append => self.builder.append(key, value),
-                // Whoever has scans was refused before.
-                Access::ReadList | Access::Omit => {}
-            }
+        let mut next = 0;
+        for scan in txn.scans {
+            txn.ops[next..scan.ops.start].iter().for_each(|it| self.op(it));
+            self.scan(txn, scan);
+            next = scan.ops.end;
         }
+        txn.ops[next..].iter().for_each(|it| self.op(it));
         self.builder.end(txn.outcome);
         ControlFlow::Continue(())
     }

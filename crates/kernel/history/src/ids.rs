@@ -65,6 +65,11 @@ dense_id!(
     "scan"
 );
 dense_id!(
+    /// A table of a recording that is read transaction by transaction.
+    TableId,
+    "table"
+);
+dense_id!(
     /// A value, interned over the whole history.
     ValueId,
     "v"

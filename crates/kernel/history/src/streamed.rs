@@ -3,9 +3,11 @@
 //!
 //! Keys and sessions are numbered by whoever reads the recording; values are kept as they are, because a table of all values
 //! would grow with the recording. Transactions come in blocks, so that none of them has memory of its own. A list is a
-//! register that holds its last element, and reads of it also say what it held before that. Scans cannot be streamed.
+//! register that holds its last element, and reads of it also say what it held before that. A scan is a read of each row that it
+//! returned, and says which other rows did not match.
 
-use crate::{Access, Datum, KeyId, Name, Outcome, SessionId};
+use crate::streamed_scans::{Omitted, StreamedScan, StreamedTables};
+use crate::{Access, Datum, Extent, KeyId, Name, Outcome, Predicate, SessionId, TableId};
 use std::sync::Arc;
 
 /// A value of a stream: most are integers, and take no memory of their own.
@@ -62,6 +64,19 @@ pub struct StreamedBlock {
     /// Lists that were read, each with where its elements begin.
     lists: Vec<(KeyId, u32)>,
     elements: Vec<StreamedValue>,
+    scans: Vec<ScanEntry>,
+    /// The rows that scans are about.
+    scan_rows: Vec<KeyId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ScanEntry {
+    table: TableId,
+    predicate: Arc<Predicate>,
+    extent: Extent,
+    /// Where its rows begin, and how many there are.
+    start: u32,
+    n_rows: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -78,6 +93,8 @@ struct Head {
     n_hidden: u32,
     lists: u32,
     n_lists: u32,
+    scans: u32,
+    n_scans: u32,
     contradicted: Option<KeyId>,
 }
 
@@ -100,8 +117,35 @@ pub struct StreamedTxn<'b> {
     writes: &'b [StreamedOp],
     hidden: &'b [StreamedOp],
     lists: Lists<'b>,
+    scans: Scans<'b>,
     contradicted: Option<KeyId>,
 }
+
+/// The scans of a transaction.
+#[derive(Clone, Copy, Debug)]
+struct Scans<'b> {
+    entries: &'b [ScanEntry],
+    /// Of all transactions of the block.
+    rows: &'b [KeyId],
+}
+
+impl<'b> Scans<'b> {
+    fn iter(self) -> impl Iterator<Item = StreamedScan<'b>> {
+        self.entries.iter().map(move |it| {
+            let rows = &self.rows[it.start as usize..][..it.n_rows as usize];
+            let omitted = if it.extent == Extent::Whole { Omitted::AllBut(rows) } else { Omitted::Only(rows) };
+            StreamedScan { table: it.table, predicate: &it.predicate, omitted }
+        })
+    }
+}
+
+impl PartialEq for Scans<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Scans<'_> {}
 
 /// The lists that a transaction read.
 #[derive(Clone, Copy, Debug)]
@@ -140,8 +184,8 @@ impl StreamedBlock {
         (begin, end): (Option<i64>, Option<i64>),
     ) {
         let end = end.filter(|_| outcome != Outcome::Indeterminate);
-        let (start, lists) = (self.ops.len() as u32, self.lists.len() as u32);
-        let (n_reads, n_writes, n_hidden, n_lists) = (0, 0, 0, 0);
+        let (start, lists, scans) = (self.ops.len() as u32, self.lists.len() as u32, self.scans.len() as u32);
+        let (n_reads, n_writes, n_hidden, n_lists, n_scans) = (0, 0, 0, 0, 0);
         self.heads.push(Head {
             session,
             nth,
@@ -155,6 +199,8 @@ impl StreamedBlock {
             n_hidden,
             lists,
             n_lists,
+            scans,
+            n_scans,
             contradicted: None,
         });
     }
@@ -166,8 +212,8 @@ impl StreamedBlock {
         match (access, own) {
             (Access::Read, None) => self.ops.push((key, value)),
             (Access::Read, Some(own)) => {
-                if let Some(head) = self.heads.last_mut().filter(|_| own.1 != value) {
-                    head.contradicted.get_or_insert(key);
+                if own.1 != value {
+                    self.contradict(key);
                 }
             }
             (Access::Write | Access::Append, None) => self.writes.push((key, value)),
@@ -195,13 +241,82 @@ impl StreamedBlock {
         self.elements.truncate(read);
         if !is_its_own {
             self.elements.truncate(start);
-            if let Some(head) = self.heads.last_mut() {
-                head.contradicted.get_or_insert(key);
-            }
+            self.contradict(key);
             return;
         }
         self.lists.push((key, start as u32));
         self.ops.push((key, self.elements[start..].last().cloned().unwrap_or(StreamedValue::Empty)));
+    }
+
+    /// Adds a scan to the last transaction, with every row that it returned: each of them is a read. What the transaction wrote
+    /// itself comes first, as for reads. Returned rows match, and so does no row of its own that was not returned.
+    pub fn push_scan(
+        &mut self,
+        (table, predicate): (TableId, Arc<Predicate>),
+        returned: impl IntoIterator<Item = (KeyId, StreamedValue)>,
+        tables: &StreamedTables,
+    ) {
+        let start = self.scan_rows.len();
+        for (row, value) in returned {
+            self.push_returned((table, &predicate), (row, value), tables);
+            self.scan_rows.push(row);
+        }
+        let n_returned = self.scan_rows.len();
+        for nth in 0..self.writes.len() {
+            let row = self.writes[nth].0;
+            let Some((_, name)) = tables.row(row).filter(|it| it.0 == table) else { continue };
+            let is_returned = self.scan_rows[start..n_returned].contains(&row);
+            if !is_returned && predicate.matches_streamed(name, &self.writes[nth].1) {
+                self.contradict(row);
+            }
+            self.scan_rows.push(row);
+        }
+        self.scan_rows[start..].sort_unstable();
+        self.end_scan(table, predicate, Extent::Whole, start);
+    }
+
+    /// Adds a row that a scan returned, of which no more is known.
+    pub fn push_returned(
+        &mut self,
+        (table, predicate): (TableId, &Predicate),
+        (row, value): StreamedOp,
+        tables: &StreamedTables,
+    ) {
+        let name = tables.row(row).filter(|it| it.0 == table).map(|it| it.1);
+        if !name.is_some_and(|it| predicate.matches_streamed(it, &value)) {
+            self.contradict(row);
+        }
+        self.push(Access::Read, row, value).ok();
+    }
+
+    /// Adds a row that a scan did not return, if nothing is known of others.
+    pub fn push_omission(
+        &mut self,
+        (table, predicate): (TableId, Arc<Predicate>),
+        row: KeyId,
+        tables: &StreamedTables,
+    ) {
+        let name = tables.row(row).map_or(Name::Null, |it| it.1);
+        if let Some(own) = self.writes.iter().find(|it| it.0 == row) {
+            if predicate.matches_streamed(name, &own.1) {
+                self.contradict(row);
+            }
+            return;
+        }
+        let start = self.scan_rows.len();
+        self.scan_rows.push(row);
+        self.end_scan(table, predicate, Extent::Part, start);
+    }
+
+    fn end_scan(&mut self, table: TableId, predicate: Arc<Predicate>, extent: Extent, start: usize) {
+        let n_rows = (self.scan_rows.len() - start) as u32;
+        self.scans.push(ScanEntry { table, predicate, extent, start: start as u32, n_rows });
+    }
+
+    fn contradict(&mut self, key: KeyId) {
+        if let Some(head) = self.heads.last_mut() {
+            head.contradicted.get_or_insert(key);
+        }
     }
 
     /// The last transaction has no more operations.
@@ -211,6 +326,7 @@ impl StreamedBlock {
         head.n_writes = self.writes.len() as u32;
         head.n_hidden = self.hidden.len() as u32;
         head.n_lists = self.lists.len() as u32 - head.lists;
+        head.n_scans = self.scans.len() as u32 - head.scans;
         self.ops.append(&mut self.writes);
         self.ops.append(&mut self.hidden);
     }
@@ -218,7 +334,8 @@ impl StreamedBlock {
     /// Adds a transaction of another block.
     pub fn copy(&mut self, txn: &StreamedTxn<'_>) {
         let StreamedTxn { session, nth, at, begin, end, outcome, contradicted, .. } = *txn;
-        let (start, lists) = (self.ops.len() as u32, self.lists.len() as u32);
+        let (start, lists, scans) = (self.ops.len() as u32, self.lists.len() as u32, self.scans.len() as u32);
+        let n_scans = txn.scans.entries.len() as u32;
         let (n_reads, n_writes) = (txn.reads.len() as u32, txn.writes.len() as u32);
         let (n_hidden, n_lists) = (txn.hidden.len() as u32, txn.lists.starts.len() as u32);
         self.heads.push(Head {
@@ -234,12 +351,19 @@ impl StreamedBlock {
             n_hidden,
             lists,
             n_lists,
+            scans,
+            n_scans,
             contradicted,
         });
         self.ops.extend(txn.reads.iter().chain(txn.writes).chain(txn.hidden).cloned());
         for (key, elements) in txn.lists() {
             self.lists.push((key, self.elements.len() as u32));
             self.elements.extend_from_slice(elements);
+        }
+        for entry in txn.scans.entries {
+            let start = self.scan_rows.len() as u32;
+            self.scan_rows.extend_from_slice(&txn.scans.rows[entry.start as usize..][..entry.n_rows as usize]);
+            self.scans.push(ScanEntry { start, ..entry.clone() });
         }
     }
 
@@ -248,9 +372,9 @@ impl StreamedBlock {
         self.heads.len()
     }
 
-    /// How many operations they have; each element of a list counts.
+    /// How many operations they have; each element of a list counts, and each scan.
     pub fn n_ops(&self) -> usize {
-        self.ops.len() + self.elements.len()
+        self.ops.len() + self.elements.len() + self.scans.len()
     }
 
     /// One of the transactions.
@@ -261,6 +385,7 @@ impl StreamedBlock {
         let writes = reads + head.n_reads as usize;
         let hidden = writes + head.n_writes as usize;
         let (first_list, end_of_lists) = (head.lists as usize, (head.lists + head.n_lists) as usize);
+        let scans = &self.scans[head.scans as usize..(head.scans + head.n_scans) as usize];
         StreamedTxn {
             session: head.session,
             nth: head.nth,
@@ -276,6 +401,7 @@ impl StreamedBlock {
                 end: self.lists.get(end_of_lists).map_or(self.elements.len() as u32, |it| it.1),
                 elements: &self.elements,
             },
+            scans: Scans { entries: scans, rows: &self.scan_rows },
             contradicted: head.contradicted,
         }
     }
@@ -312,7 +438,18 @@ impl<'b> StreamedTxn<'b> {
         self.lists.iter()
     }
 
-    /// A key that it wrote and then read with another value than its own.
+    /// What its scans did not return.
+    pub fn scans(&self) -> impl Iterator<Item = StreamedScan<'b>> {
+        self.scans.iter()
+    }
+
+    /// Does it have scans?
+    #[inline]
+    pub fn has_scans(&self) -> bool {
+        !self.scans.entries.is_empty()
+    }
+
+    /// A key that it wrote and then read with another value than its own, or a row that does not fit its scan by itself.
     pub fn contradicted(&self) -> Option<KeyId> {
         self.contradicted
     }

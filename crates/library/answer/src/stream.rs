@@ -6,6 +6,7 @@
 //! answer is one of: holds so far, every step replayed; violated, with a core that was certified as that of [`crate::check()`];
 //! or undecided, with the transactions that nobody could explain or refute.
 
+mod chosen;
 mod held;
 mod replay;
 mod resumed;
@@ -17,10 +18,11 @@ pub use told::Told;
 
 use crate::check::{Answer, check};
 use crate::{Certified, WrongEvidence};
+use chosen::Choice;
 use held::Held;
 use iso_check::stream::{Left, Misfit, Resolved, Stream, Why};
 use iso_evidence::{Budget, Refutation, StreamedReplay, StreamedStep, Uncertified};
-use iso_history::{History, KeyId, StreamedBlock, StreamedTxn, StreamedValue};
+use iso_history::{Datum, History, KeyId, StreamedBlock, StreamedTxn, StreamedValue, TableId};
 use iso_spec::Level;
 use replay::{Kept, Replayer};
 use std::sync::Arc;
@@ -84,6 +86,9 @@ impl Recording for Gone {
 
 /// Hears of each step of a schedule, after it was replayed.
 pub trait Steps {
+    /// Steps at a level follow, and it is known as which level it is streamed, with a window of which size.
+    fn begin(&mut self, _level: Level, _streamed: Level, _window: usize) {}
+
     /// The next step at a level: a transaction by its number in the stream, from 0, and for the weak levels its sources.
     fn step(&mut self, level: Level, txn: u64, step: StreamedStep, sources: &[u64]);
 }
@@ -144,6 +149,13 @@ pub struct Progress {
 #[derive(Debug)]
 struct Track {
     level: Level,
+    /// As what it is streamed.
+    streamed: Level,
+    /// Nothing once that is settled.
+    choice: Option<Choice>,
+    /// How many transactions its window should have.
+    window: usize,
+    has_begun: bool,
     /// Nothing once the level is violated, or nothing can follow what did not fit.
     stream: Option<Stream>,
     /// Nothing once a step is missing.
@@ -182,11 +194,16 @@ impl StreamCheck {
     pub fn new(levels: &[Level], initial: &StreamedValue, window: usize) -> Result<Self, Level> {
         let track = |level: &Level| {
             let streamed = Self::streamed_as(*level).ok_or(*level)?;
+            let (choice, asked) = (Choice::new(streamed, initial, window), window);
             let window = Self::window_of(streamed, window);
             let stream = Stream::new(streamed, initial.clone(), window).ok_or(*level)?;
             let replay = SavedReplay::new(streamed, initial.clone(), window).ok_or(*level)?;
             Ok(Track {
                 level: *level,
+                streamed,
+                choice,
+                window: asked,
+                has_begun: false,
                 stream: Some(stream),
                 replay: Some(Replayer::new(replay)),
                 txns: Kept::default(),
@@ -206,6 +223,12 @@ impl StreamCheck {
     #[must_use]
     pub fn initial(&mut self, key: KeyId, value: &StreamedValue) -> bool {
         self.tracks.iter_mut().all(|it| it.initial(key, value))
+    }
+
+    /// A key is a row with this name, of a table that is scanned: to be said before the first transaction that scans the table,
+    /// or has the key.
+    pub fn row(&mut self, key: KeyId, table: TableId, name: &Datum) {
+        self.tracks.iter_mut().for_each(|it| it.row(key, table, name));
     }
 
     /// Takes the next transaction of the recording.
@@ -239,6 +262,7 @@ impl StreamCheck {
     /// Some time has passed: nobody waits any longer for others that ended before, if it did so when this was called last.
     pub fn go_on(&mut self, recording: &dyn Recording, steps: &mut dyn Steps, budget: &Budget<'_>) {
         for track in &mut self.tracks {
+            track.follow_itself_soon(recording, steps, budget);
             for _ in 0..track.held.n_waiting_long(self.n_txns) {
                 track.take_held(Held::any, recording, steps, budget);
             }
@@ -248,9 +272,14 @@ impl StreamCheck {
     /// The recording goes on, but nobody waits for it: what can leave the window is replayed.
     pub fn settle(&mut self, recording: &dyn Recording, steps: &mut dyn Steps, budget: &Budget<'_>) {
         for track in &mut self.tracks {
+            track.follow_itself(recording, steps, budget);
             while track.take_held(Held::any, recording, steps, budget) {}
-            while let Some(left) = track.stream.as_mut().and_then(Stream::settle) {
+            let mut misfits = Vec::new();
+            while let Some(left) = track.stream.as_mut().and_then(|it| it.settle(&mut misfits)) {
                 track.replay(left, steps);
+            }
+            if !misfits.is_empty() {
+                track.look_at(misfits, recording, budget);
             }
             track.await_replay();
         }
@@ -274,6 +303,11 @@ impl StreamCheck {
     /// A level in numbers.
     pub fn progress(&self, level: Level) -> Progress {
         self.tracks.iter().find(|it| it.level == level).map_or_else(Progress::default, Track::progress)
+    }
+
+    /// As which level one is streamed: what transactions do may decide that.
+    pub fn streamed(&self, level: Level) -> Level {
+        self.tracks.iter().find(|it| it.level == level).map_or(level, |it| it.streamed)
     }
 
     /// Is everything decided already, whatever may follow?
@@ -306,9 +340,24 @@ fn is_weak(streamed: Level) -> bool {
 
 impl Track {
     fn initial(&mut self, key: KeyId, value: &StreamedValue) -> bool {
+        if let Some(choice) = &mut self.choice {
+            choice.initial(key, value);
+        }
         self.has_lists |= *value == StreamedValue::Empty;
         let is_in_time = self.replay.as_mut().is_none_or(|it| it.initial(key, value.clone()).is_ok());
         is_in_time && self.stream.as_mut().is_none_or(|it| it.initial(key, value.clone()))
+    }
+
+    fn row(&mut self, key: KeyId, table: TableId, name: &Datum) {
+        if let Some(choice) = &mut self.choice {
+            choice.row(key, table, name);
+        }
+        if let Some(stream) = &mut self.stream {
+            stream.row(key, table, name.clone());
+        }
+        if let Some(Err(why)) = self.replay.as_mut().map(|it| it.row(key, table, name.clone())) {
+            self.refuse(why);
+        }
     }
 
     fn progress(&self) -> Progress {
@@ -333,6 +382,9 @@ impl Track {
     ) {
         if self.stream.is_none() {
             return;
+        }
+        if self.choice.is_some() {
+            return self.wait_for_scans((block, idx), recording, steps, budget);
         }
         if let Some(Err(why)) = self.replay.as_mut().map(|it| it.tell(block, idx)) {
             return self.refuse(why);
@@ -368,6 +420,8 @@ impl Track {
     }
 
     fn finish(&mut self, recording: &dyn Recording, steps: &mut dyn Steps, budget: &Budget<'_>) {
+        self.follow_itself(recording, steps, budget);
+        self.begin(steps);
         // Whoever becomes a suspect from here on is looked at in the whole recording.
         let n_before = self.suspects.len();
         while self.take_held(Held::any, recording, steps, budget) {}
@@ -399,11 +453,19 @@ impl Track {
         if left.step != StreamedStep::Snapshot {
             self.txns.forget(left.id);
         }
+        self.begin(steps);
         if let Some(replay) = &mut self.replay {
             steps.step(self.level, left.id, left.step, &left.sources);
             if let Err(why) = replay.step(left.step, left.id, left.sources) {
                 self.refuse(why);
             }
+        }
+    }
+
+    fn begin(&mut self, steps: &mut dyn Steps) {
+        if !self.has_begun {
+            self.has_begun = true;
+            steps.begin(self.level, self.streamed, StreamCheck::window_of(self.streamed, self.window));
         }
     }
 
@@ -494,7 +556,7 @@ impl Track {
     /// Does the recording show a violation on these keys?
     fn is_shown(&mut self, keys: &[KeyId], recording: &dyn Recording, budget: &Budget<'_>) -> bool {
         // What is read again has no statements, which levels of databases look at.
-        if self.level.is_of_databases() {
+        if self.level.is_of_databases() || keys.is_empty() {
             return false;
         }
         let Some(history) = recording.about(keys) else { return false };

@@ -6,6 +6,8 @@
 
 #[path = "../../../kernel/history/tests/common/mod.rs"]
 mod common;
+#[path = "streams/scanned.rs"]
+mod scanned;
 
 use common::{Random, Shape, each_history, history, show};
 use iso_answer::check;
@@ -69,7 +71,7 @@ impl Tally {
                 assert!(streamed.is_allowed(level).is_some(), "{level} is not decided:\n{shown}");
             }
             if matches!(standing, Standing::Holds) {
-                saved.replay(&told, level, window);
+                saved.replay_as(&told, (level, streamed.streamed(level)), window);
             }
         }
     }
@@ -101,7 +103,12 @@ impl Steps for Saved {
 impl Saved {
     /// The saved schedule of a level is accepted by itself.
     fn replay(&self, told: &Told<'_>, level: Level, window: usize) {
-        let mut replay = told.replay(StreamCheck::streamed_as(level).unwrap(), window);
+        self.replay_as(told, (level, StreamCheck::streamed_as(level).unwrap()), window);
+    }
+
+    /// The same, for a level that is streamed as another one.
+    fn replay_as(&self, told: &Told<'_>, (level, streamed): (Level, Level), window: usize) {
+        let mut replay = told.replay(streamed, window);
         for (_, txn, step, sources) in self.steps.iter().filter(|it| it.0 == level) {
             replay.step(*step, *txn, sources).unwrap();
         }

@@ -11,7 +11,7 @@ use crate::streaming::Step;
 use anyhow::{Context, bail};
 use iso_answer::stream::SavedReplay;
 use iso_formats::{EndOfStream, Pace, RawTxn, ReadOptions, StreamedHeader, StreamedNames, TakeTxns, stream_txns};
-use iso_history::{Access, KeyId, Name, StreamedBlock, StreamedValue};
+use iso_history::{KeyId, Name, StreamedBlock, StreamedValue, TableId};
 use iso_spec::Level;
 use serde_json::Value;
 use std::fs::{File, Metadata};
@@ -122,18 +122,16 @@ impl TakeTxns for Taker<'_> {
         self.keep(result.map_err(|it| it.to_string()))
     }
 
+    fn row(&mut self, row: KeyId, table: TableId, name: Name<'_>) -> ControlFlow<()> {
+        if let Some(replay) = &mut self.replay {
+            replay.row(row, table, name.to_datum());
+        }
+        ControlFlow::Continue(())
+    }
+
     fn txn(&mut self, raw: &RawTxn<'_>) -> ControlFlow<()> {
         let mut block = StreamedBlock::default();
-        block.begin((raw.session, raw.nth), raw.at, raw.outcome, (raw.begin, raw.end));
-        for op in raw.ops {
-            if op.access == Access::ReadList {
-                block.push_list(op.key, op.elements.iter().map(|it| StreamedValue::from(*it)));
-            } else if block.push(op.access, op.key, op.value.into()).is_err() {
-                return self.keep(Err(format!("line {} has a scan", raw.at)));
-            }
-        }
-        block.end();
-        let result = self.told(block);
+        let result = raw.put_into(&mut block).and_then(|()| self.told(block));
         self.keep(result)
     }
 }

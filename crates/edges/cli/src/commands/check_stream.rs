@@ -80,7 +80,7 @@ pub(crate) fn run(raw: &CheckArgs, started: Instant) -> anyhow::Result<Exit> {
         results.unreadable(streamed.defects);
         return finish(&results, &reports);
     }
-    if streamed.counts.transactions == 0 && !raw.allow_empty {
+    if streamed.counts.transactions == 0 && streamed.out_of_reach.is_none() && !raw.allow_empty {
         bail!("{}: there are no transactions in it, so there is nothing to check", shown(input));
     }
     if raw.follow && alarm.reason().is_some() {

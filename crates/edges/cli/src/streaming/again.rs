@@ -67,11 +67,11 @@ impl Recording for Again {
         let until = self.until.get();
         keys.clone_into(&mut self.asked.borrow_mut());
         let read = match &self.from {
-            Origin::File(path) => {
-                let file = File::open(path).ok()?;
-                read_keys(&path.display().to_string(), file, keys, until, &options)
+            Origin::File(path) => read_keys(&path.display().to_string(), || File::open(path), keys, until, &options),
+            Origin::Spool(spool) => {
+                let again = || spool.reader().ok_or_else(|| io::Error::other("there is more of it than was kept"));
+                read_keys("standard input", again, keys, until, &options)
             }
-            Origin::Spool(spool) => read_keys("standard input", spool.reader()?, keys, until, &options),
             Origin::Nowhere => return None,
         };
         if let Err(error @ ReadError::Promise { .. }) = read {

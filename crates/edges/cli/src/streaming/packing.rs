@@ -5,7 +5,7 @@ use iso_formats::{
     Pace, RawTxn, ReadError, ReadOptions, StreamedEnd, StreamedHeader, StreamedNames, TakeTxns, Watch, stream_told,
     stream_txns,
 };
-use iso_history::{Access, Datum, KeyId, Name, Outcome, StreamedBlock, StreamedValue};
+use iso_history::{Datum, KeyId, Name, Outcome, StreamedBlock, StreamedValue, TableId};
 use iso_report::Counts;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -25,11 +25,12 @@ pub(super) enum Pack {
         name: Datum,
         value: StreamedValue,
     },
-    /// Transactions, what the recording has up to the last of them, and which of their keys turn out to be lists.
+    /// Transactions, what the recording has up to the last of them, and which keys turn out to be lists, or rows.
     Txns {
         block: Arc<StreamedBlock>,
         counts: Counts,
         lists: Vec<(KeyId, Datum)>,
+        rows: Vec<(KeyId, TableId, Datum)>,
     },
     /// It has something that cannot be streamed.
     OutOfReach(String),
@@ -45,7 +46,8 @@ pub(super) fn read(
 ) -> Result<StreamedEnd, ReadError> {
     let initial = initial.map(Datum::as_name);
     let options = ReadOptions { initial, watch: Some(watch), ..ReadOptions::default() };
-    let mut packer = Packer { sender, block: StreamedBlock::default(), counts: Counts::default(), lists: Vec::new() };
+    let (block, counts) = (StreamedBlock::default(), Counts::default());
+    let mut packer = Packer { sender, block, counts, lists: Vec::new(), rows: Vec::new() };
     let mut names = StreamedNames::default();
     let ended = match flow {
         Flow::Whole { reader, size, .. } => {
@@ -63,6 +65,7 @@ struct Packer {
     block: StreamedBlock,
     counts: Counts,
     lists: Vec<(KeyId, Datum)>,
+    rows: Vec<(KeyId, TableId, Datum)>,
 }
 
 impl TakeTxns for Packer {
@@ -80,18 +83,18 @@ impl TakeTxns for Packer {
         self.send(Pack::Initial { key, name: name.to_datum(), value: value.into() })
     }
 
+    fn row(&mut self, row: KeyId, table: TableId, name: Name<'_>) -> ControlFlow<()> {
+        self.rows.push((row, table, name.to_datum()));
+        ControlFlow::Continue(())
+    }
+
     fn txn(&mut self, raw: &RawTxn<'_>) -> ControlFlow<()> {
-        self.block.begin((raw.session, raw.nth), raw.at, raw.outcome, (raw.begin, raw.end));
-        for op in raw.ops {
-            if op.access == Access::ReadList {
-                self.block.push_list(op.key, op.elements.iter().map(|it| StreamedValue::from(*it)));
-            } else if self.block.push(op.access, op.key, op.value.into()).is_err() {
-                self.flush()?;
-                return self.send(Pack::OutOfReach(format!("line {} has a scan", raw.at)));
-            }
-            self.counts.keys = self.counts.keys.max(op.key.index() as u64 + 1);
+        if let Err(why) = raw.put_into(&mut self.block) {
+            self.flush()?;
+            return self.send(Pack::OutOfReach(why));
         }
-        self.block.end();
+        let largest = raw.ops.iter().map(|it| it.key.index() as u64 + 1).max();
+        self.counts.keys = self.counts.keys.max(largest.unwrap_or(0));
         self.count(raw);
         if self.block.n_txns() < TXNS_PER_PACK && self.block.n_ops() < OPS_PER_PACK {
             return ControlFlow::Continue(());
@@ -115,8 +118,8 @@ impl Packer {
             return ControlFlow::Continue(());
         }
         let block = Arc::new(std::mem::take(&mut self.block));
-        let lists = std::mem::take(&mut self.lists);
-        self.send(Pack::Txns { block, counts: self.counts, lists })
+        let (lists, rows) = (std::mem::take(&mut self.lists), std::mem::take(&mut self.rows));
+        self.send(Pack::Txns { block, counts: self.counts, lists, rows })
     }
 
     fn count(&mut self, raw: &RawTxn<'_>) {

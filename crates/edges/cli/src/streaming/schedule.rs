@@ -40,6 +40,10 @@ pub(super) struct Saved {
 }
 
 impl Steps for Saved {
+    fn begin(&mut self, _: Level, streamed: Level, window: usize) {
+        self.line(&header(streamed, window));
+    }
+
     fn step(&mut self, _: Level, txn: u64, step: StreamedStep, sources: &[u64]) {
         let Some(out) = &mut self.out else { return };
         let kind = match step {
@@ -75,6 +79,11 @@ impl Saved {
             self.keep(written);
         }
     }
+}
+
+/// The first line of a schedule.
+pub(super) fn header(streamed: Level, window: usize) -> String {
+    format!("{{\"isoscope-schedule\":1,\"level\":\"{streamed}\",\"window\":{window}}}")
 }
 
 /// Where the schedule goes, and what is there of it if the check is to go on.

@@ -4,6 +4,11 @@
 //! Keys and sessions are numbered in the order in which they first appear, so that reading the same recording again gives the
 //! same numbers. Lines that the quick scanner does not know are read as any JSON, each as a history of its own.
 
+mod rows;
+mod taken;
+
+pub use taken::{RawOp, RawScan, RawTxn};
+
 use super::line::LineReader;
 use super::scan::{Scanned, Txn, What};
 use super::{BLOCK, ToldLines, WrittenValues};
@@ -12,10 +17,15 @@ use crate::meter::Meter;
 use crate::pipeline::in_order;
 use crate::sink::Sink;
 use crate::{Format, Header, ReadError, ReadOptions};
-use iso_history::{Access, Datum, Defect, History, KeyId, Name, Op, Outcome, PlaceUnit, SessionId, Severity};
+use iso_history::{
+    Access, Datum, Defect, Extent, History, KeyId, Name, Op, PlaceUnit, Predicate, SessionId, Severity, StreamedTables,
+    TableId,
+};
+use rows::leave_omissions;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::Read;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Somebody who takes a recording as it is read.
 pub trait TakeTxns {
@@ -25,6 +35,8 @@ pub trait TakeTxns {
     fn list(&mut self, key: KeyId, name: Name<'_>) -> ControlFlow<()>;
     /// A key has an initial value of its own.
     fn initial(&mut self, key: KeyId, name: Name<'_>, value: Name<'_>) -> ControlFlow<()>;
+    /// A key turns out to be a row of a table that is scanned; `name` is its name within the table.
+    fn row(&mut self, row: KeyId, table: TableId, name: Name<'_>) -> ControlFlow<()>;
     /// A transaction was read.
     fn txn(&mut self, txn: &RawTxn<'_>) -> ControlFlow<()>;
     /// Nothing more is at hand just now.
@@ -42,42 +54,6 @@ pub struct StreamedHeader {
     pub promised: Option<WrittenValues>,
     /// The rest.
     pub header: Header,
-}
-
-/// One transaction, with numbers for its keys.
-#[derive(Clone, Debug)]
-pub struct RawTxn<'t> {
-    /// Its session.
-    pub session: SessionId,
-    /// The session's name.
-    pub session_name: &'t str,
-    /// Its place in its session, from 0.
-    pub nth: u32,
-    /// Its line.
-    pub at: u64,
-    /// When it began, if the line says so.
-    pub begin: Option<i64>,
-    /// When it ended, if the line says so.
-    pub end: Option<i64>,
-    /// What became of it.
-    pub outcome: Outcome,
-    /// Its operations.
-    pub ops: &'t [RawOp<'t>],
-}
-
-/// One operation.
-#[derive(Clone, Copy, Debug)]
-pub struct RawOp<'t> {
-    /// What it does.
-    pub access: Access,
-    /// Its key.
-    pub key: KeyId,
-    /// The key's name.
-    pub name: Name<'t>,
-    /// What it read or wrote.
-    pub value: Name<'t>,
-    /// What it read in a list.
-    pub elements: &'t [Name<'t>],
 }
 
 /// How a stream ended.
@@ -112,6 +88,8 @@ pub enum Pace {
 }
 
 const NO_KEY: u32 = u32::MAX;
+/// So many predicates are remembered.
+const MAX_PREDICATES: usize = 1 << 10;
 /// Keys up to this number are looked up without a hash.
 const LARGEST_SMALL: i64 = (1 << 22) - 1;
 
@@ -125,6 +103,10 @@ pub struct StreamedNames {
     keys: FxHashMap<Datum, u32>,
     n_keys: u32,
     lists: FxHashSet<KeyId>,
+    tables: StreamedTables,
+    predicates: FxHashMap<Predicate, Arc<Predicate>>,
+    /// Keys whose initial value was said.
+    begun: FxHashSet<KeyId>,
     int_sessions: FxHashMap<i64, u32>,
     sessions: FxHashMap<String, u32>,
     session_names: Vec<String>,
@@ -173,6 +155,18 @@ impl StreamedNames {
             other => drop(self.keys.insert(other.to_datum(), id)),
         }
         KeyId::from_index(id as usize)
+    }
+
+    /// Equal predicates are one.
+    fn predicate(&mut self, predicate: &Predicate) -> Arc<Predicate> {
+        if let Some(known) = self.predicates.get(predicate) {
+            return Arc::clone(known);
+        }
+        let new = Arc::new(predicate.clone());
+        if self.predicates.len() < MAX_PREDICATES {
+            self.predicates.insert(predicate.clone(), Arc::clone(&new));
+        }
+        new
     }
 
     fn session_id(&mut self, name: &str) -> SessionId {
@@ -295,6 +289,9 @@ struct Streamer<'s> {
     name: &'s str,
     meter: &'s Meter<'s>,
     initial: Option<Datum>,
+    /// Do keys hold nothing at first?
+    default_is_null: bool,
+    out_of_reach: Option<String>,
     reader: LineReader,
     /// The number of the next line.
     line: u64,
@@ -317,6 +314,8 @@ impl<'s> Streamer<'s> {
             name,
             meter,
             initial: options.initial.map(Name::to_datum),
+            default_is_null: true,
+            out_of_reach: None,
             reader: LineReader::new(),
             line: 1,
             is_headed: false,
@@ -409,6 +408,9 @@ impl Streamer<'_> {
         if !self.names.lists.is_empty() || ops.iter().any(|it| it.access == Access::Append) {
             self.tell_lists(ops, n_keys, at);
         }
+        if !self.names.tables.is_empty() {
+            self.tell_rows(ops, n_keys);
+        }
         if self.flow.is_break() || self.is_broken() {
             return;
         }
@@ -416,7 +418,10 @@ impl Streamer<'_> {
         let nth = self.names.next_of(session);
         let session_name = self.names.session_names[session.index()].as_str();
         let (begin, end, outcome) = (txn.begin, txn.end, txn.outcome);
-        self.flow = self.taker.txn(&RawTxn { session, session_name, nth, at, begin, end, outcome, ops });
+        let (tables, out_of_reach) = (&self.names.tables, self.out_of_reach.as_deref());
+        let scans = &[];
+        let txn = RawTxn { session, session_name, nth, at, begin, end, outcome, ops, scans, tables, out_of_reach };
+        self.flow = self.taker.txn(&txn);
     }
 
     /// A line that needs the reader of any line: it becomes a history of its own, or the header.
@@ -436,6 +441,7 @@ impl Streamer<'_> {
                 promised: self.reader.promised(),
                 header: reading.header,
             };
+            self.default_is_null = header.initial == Datum::Null;
             for session in history.sessions() {
                 self.names.session_id(history.session_name(session));
             }
@@ -443,8 +449,15 @@ impl Streamer<'_> {
         }
         for (key, value) in initials {
             if self.flow.is_continue() {
-                let name = history.key_name(key);
-                self.flow = self.taker.initial(self.names.key_id(name), name, history.value(value));
+                let (name, n_keys) = (history.key_name(key), self.names.n_keys);
+                let key = self.names.key_id(name);
+                if !self.default_is_null {
+                    self.names.begun.insert(key);
+                }
+                if key.raw() >= n_keys && !self.names.tables.is_empty() {
+                    self.tell_row(key, name);
+                }
+                self.flow = self.taker.initial(key, name, history.value(value));
             }
         }
         if history.n_txns() > 1 && self.flow.is_continue() {
@@ -455,12 +468,32 @@ impl Streamer<'_> {
 
     fn other_txn(&mut self, history: &History, at: u64) {
         for txn in history.txns() {
-            let mut ops: Vec<RawOp<'_>> = Vec::new();
             let n_keys = self.names.n_keys;
+            let mut scans: Vec<RawScan> = Vec::new();
+            for scan in history.scans_of(txn).map(|it| history.scan(it)) {
+                let table = self.scanned_table(scan.table);
+                if !scan.predicate.foreign().is_empty() {
+                    self.out_of_reach = Some("has a scan that only the database can evaluate".to_owned());
+                }
+                let predicate = self.names.predicate(scan.predicate);
+                scans.push(RawScan { table, predicate, extent: scan.extent, ops: scan.ops.clone() });
+            }
             let elements = |it| if let Op::ReadList { values, .. } = history.op(it) { values } else { &[] };
             let elements: Vec<Name<'_>> = history.ops(txn).flat_map(elements).map(|it| history.value(*it)).collect();
             let mut left = elements.as_slice();
-            for op in history.ops(txn).map(|it| history.op(it)) {
+            let mut ops: Vec<RawOp<'_>> = Vec::new();
+            let mut scan = 0;
+            for op in history.ops(txn) {
+                // Where scans begin and end, counted in what is told.
+                while scan < scans.len() && op.index() >= scans[scan].ops.end {
+                    scan += 1;
+                }
+                let is_of_whole =
+                    scans.get(scan).is_some_and(|it| it.extent == Extent::Whole && it.ops.contains(&op.index()));
+                let op = history.op(op);
+                if is_of_whole && matches!(op, Op::Omit { .. }) {
+                    continue;
+                }
                 let n_elements = if let Op::ReadList { values, .. } = op { values.len() } else { 0 };
                 let (elements, rest) = left.split_at(n_elements);
                 left = rest;
@@ -474,18 +507,20 @@ impl Streamer<'_> {
                 };
                 ops.push(RawOp { access, key: self.names.key_id(name), name, value, elements });
             }
-            // A scan also says something about rows that are not in this line.
-            if history.has_scans() {
-                let key = self.names.key_id(Name::Null);
-                ops.push(RawOp { access: Access::Omit, key, name: Name::Null, value: Name::Null, elements: &[] });
-            }
+            leave_omissions(history, txn, &mut scans);
             self.tell_lists(&ops, n_keys, at);
+            if !self.names.tables.is_empty() {
+                self.tell_rows(&ops, n_keys);
+            }
             let Some(session) = history.session_of(txn).filter(|_| self.flow.is_continue()) else { continue };
             let session = self.names.session_id(history.session_name(session));
             let nth = self.names.next_of(session);
             let session_name = self.names.session_names[session.index()].as_str();
             let (begin, end, outcome) = (history.begin(txn), history.end(txn), history.outcome(txn));
-            self.flow = self.taker.txn(&RawTxn { session, session_name, nth, at, begin, end, outcome, ops: &ops });
+            let (tables, out_of_reach) = (&self.names.tables, self.out_of_reach.as_deref());
+            let (ops, scans) = (ops.as_slice(), scans.as_slice());
+            let txn = RawTxn { session, session_name, nth, at, begin, end, outcome, ops, scans, tables, out_of_reach };
+            self.flow = self.taker.txn(&txn);
         }
     }
 }

@@ -213,6 +213,16 @@ impl Chains {
         self.bases[key.index()].newest
     }
 
+    /// The newest version of a key; none if nobody has looked at it.
+    pub(super) fn newest_of(&self, key: KeyId) -> u32 {
+        self.bases.get(key.index()).map_or(NONE, |it| it.newest)
+    }
+
+    /// Has somebody looked at a key?
+    pub(super) fn is_known(&self, key: KeyId) -> bool {
+        key.index() < self.bases.len()
+    }
+
     /// What a key that somebody has looked at holds before the window.
     pub(super) fn before_window(&self, key: KeyId) -> &StreamedValue {
         &self.bases[key.index()].value

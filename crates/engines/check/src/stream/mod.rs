@@ -19,7 +19,7 @@ mod weak;
 pub use resolve::Resolved;
 
 use iso_evidence::{Budget, StreamedStep};
-use iso_history::{KeyId, StreamedTxn, StreamedValue};
+use iso_history::{Datum, KeyId, StreamedTxn, StreamedValue, TableId};
 use iso_spec::Level;
 use silence::Silence;
 use strong::Strong;
@@ -95,6 +95,8 @@ pub enum Why {
     NoPlace,
     /// It came when those that must follow it had left the window.
     Late,
+    /// It scanned, and levels as weak as this one are streamed without scans.
+    Scan,
 }
 
 impl std::fmt::Display for Why {
@@ -105,6 +107,7 @@ impl std::fmt::Display for Why {
             Self::Contradiction => "it does not read its own write",
             Self::Cycle | Self::NoPlace => "it does not fit into the order of the window",
             Self::Late => "it was recorded long after it ended",
+            Self::Scan => "it has a scan, which is not streamed at cc, ra and rc",
         })
     }
 }
@@ -160,6 +163,15 @@ impl Stream {
         }
     }
 
+    /// A key is a row with this name, of a table that is scanned.
+    pub fn row(&mut self, key: KeyId, table: TableId, name: Datum) {
+        match &mut self.engine {
+            Engine::Strong(it) => it.row(key, table, name),
+            // Its scans are suspects anyway.
+            Engine::Weak(_) => {}
+        }
+    }
+
     /// Takes a transaction of the recording, best in the order of ends, and says what does not fit.
     pub fn take(&mut self, id: u64, txn: &StreamedTxn<'_>) -> Vec<Misfit> {
         let mut misfits = Vec::new();
@@ -178,7 +190,7 @@ impl Stream {
         if n_txns <= self.window || self.is_needed() {
             return None;
         }
-        let left = self.first();
+        let left = self.first(misfits);
         if left.is_none() && n_txns > 2 * self.window {
             self.give_up_waiting(misfits);
         }
@@ -200,29 +212,42 @@ impl Stream {
     /// The recording is over: the next event leaves. If it waits for something, it does not wait any longer, and that is a
     /// misfit; to be called until there is neither.
     pub fn drain(&mut self, misfits: &mut Vec<Misfit>) -> Option<Left> {
-        let left = self.first();
-        if left.is_none() {
-            self.give_up_waiting(misfits);
+        // What is in the way is asked about before it leaves.
+        if let Engine::Strong(engine) = &mut self.engine {
+            engine.lose_patience(u64::MAX, misfits);
+            if !misfits.is_empty() {
+                return None;
+            }
         }
-        left
+        loop {
+            let left = self.first(misfits);
+            if left.is_some() || !misfits.is_empty() || !self.give_up_waiting(misfits) || !misfits.is_empty() {
+                return left;
+            }
+        }
     }
 
     /// The next event leaves, unless it waits for something.
-    pub fn settle(&mut self) -> Option<Left> {
-        self.first()
+    pub fn settle(&mut self, misfits: &mut Vec<Misfit>) -> Option<Left> {
+        self.first(misfits)
     }
 
-    fn first(&mut self) -> Option<Left> {
+    fn first(&mut self, misfits: &mut Vec<Misfit>) -> Option<Left> {
         match &mut self.engine {
-            Engine::Strong(it) => it.retire(),
+            Engine::Strong(it) => it.retire(misfits),
             Engine::Weak(it) => it.retire(),
         }
     }
 
-    fn give_up_waiting(&mut self, misfits: &mut Vec<Misfit>) {
+    /// False if nobody waited.
+    fn give_up_waiting(&mut self, misfits: &mut Vec<Misfit>) -> bool {
         match &mut self.engine {
             Engine::Strong(it) => it.give_up_waiting(misfits),
-            Engine::Weak(it) => it.give_up_waiting(misfits),
+            Engine::Weak(it) => {
+                let n_before = misfits.len();
+                it.give_up_waiting(misfits);
+                misfits.len() > n_before
+            }
         }
     }
 

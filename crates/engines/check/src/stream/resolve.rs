@@ -1,7 +1,7 @@
 //! The window as a small history: the exact engine finds an order of it, or says which keys forbid one.
 
 use super::chains::{Chains, NONE, Shape};
-use super::strong::Strong;
+use super::strong::{Strong, Unreturned};
 use crate::check_facts;
 use iso_evidence::{Budget, Event, Schedule, Verdict, Witness};
 use iso_history::{
@@ -148,7 +148,8 @@ impl Strong {
         slots.dedup();
         let read_by = |op: u32| (self.chains.txn(self.chains.op(op).txn).id, self.chains.op(op).key);
         let waiting: FxHashSet<((u64, u32), StreamedValue)> =
-            self.waiting().map(|(op, value)| (read_by(op), value.clone())).collect();
+            self.waiting().filter_map(|(op, value)| Some((read_by(op), value?.clone()))).collect();
+        let unmatched: FxHashSet<u32> = self.waiting().filter(|it| it.1.is_none()).map(|it| it.0).collect();
         let mut builder = HistoryBuilder::new();
         let mut keys: FxHashMap<KeyId, KeyId> = FxHashMap::default();
         let mut names = Vec::new();
@@ -158,11 +159,14 @@ impl Strong {
             let waits = |it: &&StreamedOp| !waiting.is_empty() && waiting.contains(&((id, it.0.raw()), it.1.clone()));
             let reads_here = self.order.position(Chains::start(*slot)) >= from.max(1);
             let learned = self.learned(*slot).to_vec();
+            let may_omit = reads_here && it.has_scans();
+            let unreturned = if may_omit { self.unreturned(*slot, |it| unmatched.contains(&it)) } else { Vec::new() };
             let mut key_of = |builder: &mut HistoryBuilder, key: KeyId| {
                 *keys.entry(key).or_insert_with(|| {
                     let held = self.held_at(key, from);
                     names.push((key, held));
-                    let new = builder.key(Datum::Int(i64::from(key.raw())));
+                    let name = self.name_of_row(key).unwrap_or(Datum::Int(i64::from(key.raw())));
+                    let new = builder.key(name);
                     let initial = builder.value_named(self.chains.version(held).value.as_name());
                     builder.initial(new, initial, Place::default());
                     new
@@ -176,6 +180,10 @@ impl Strong {
                     let key = key_of(&mut builder, *key);
                     let value = builder.value_named(value.as_name());
                     builder.read(key, value);
+                }
+                for Unreturned { key, table, predicate } in &unreturned {
+                    let key = key_of(&mut builder, *key);
+                    builder.omit(table, (**predicate).clone(), key);
                 }
             }
             for (key, value) in it.writes() {
@@ -211,7 +219,7 @@ impl Strong {
         }
         let mut sources: FxHashMap<(u32, u32), TxnId> = FxHashMap::default();
         for source in witness.sources.iter() {
-            let Op::Read { key, .. } = excerpt.history.op(source.read) else { return false };
+            let (Op::Read { key, .. } | Op::Omit { key, .. }) = excerpt.history.op(source.read) else { return false };
             let reader = slot(excerpt.history.txn_of(source.read));
             sources.insert((reader, excerpt.keys[key.index()].0.raw()), source.writer);
         }

@@ -10,6 +10,8 @@ mod gap;
 mod listed;
 mod lists;
 mod place;
+mod scans;
+mod waiting;
 
 use super::chains::{Chains, NONE, Op, Shape, Txn};
 use super::order::{Cycle, Graph, Order, RealTime};
@@ -19,6 +21,10 @@ use iso_history::{KeyId, Outcome, StreamedBlock, StreamedTxn, StreamedValue};
 use iso_spec::Level;
 use lists::Lists;
 use rustc_hash::{FxHashMap, FxHashSet};
+use scans::Scans;
+pub(super) use scans::Unreturned;
+use std::collections::VecDeque;
+use waiting::{Waiting, Wanted};
 
 /// So many versions with the value of a read, or places of a write, are tried.
 const MAX_TRIES: usize = 24;
@@ -31,8 +37,6 @@ const N_NEAR: usize = 32;
 const MAX_EXCHANGES: usize = 6;
 /// So many times a writer is moved back for one operation.
 const MAX_MOVES: usize = 8;
-/// So many transactions of unknown outcome are kept for readers to come.
-const MAX_UNKNOWN: usize = 4096;
 
 /// The window of a level.
 #[derive(Clone, Debug)]
@@ -46,8 +50,12 @@ pub(super) struct Strong {
     left: Vec<u64>,
     /// Reads without a version, by key.
     waiting: FxHashMap<u32, Vec<Waiting>>,
+    /// Whose scans wait, each with the number of the transaction that came last when it began to.
+    patient: VecDeque<(u64, u32)>,
+    latest_id: u64,
     unknown: Vec<(u64, StreamedBlock)>,
     lists: Lists,
+    scans: Scans,
     /// Versions of lists that follow right after the one before them, at prefix consistency; elsewhere that is a read.
     pinned: FxHashSet<u32>,
     latest_begin: Option<i64>,
@@ -56,12 +64,6 @@ pub(super) struct Strong {
     edges: Vec<(u32, u32)>,
     far: Vec<u32>,
     pub(super) n_exchanges: u64,
-}
-
-#[derive(Clone, Debug)]
-struct Waiting {
-    op: u32,
-    value: StreamedValue,
 }
 
 impl Strong {
@@ -79,8 +81,11 @@ impl Strong {
             sessions: Vec::new(),
             left: Vec::new(),
             waiting: FxHashMap::default(),
+            patient: VecDeque::new(),
+            latest_id: 0,
             unknown: Vec::new(),
             lists: Lists::default(),
+            scans: Scans::default(),
             pinned: FxHashSet::default(),
             latest_begin: None,
             latest_begin_left: None,
@@ -93,7 +98,7 @@ impl Strong {
     /// Nothing is here yet, and what left before was this.
     pub(super) fn go_on_after(&mut self, past: Past) {
         for (key, value) in past.values {
-            let is_untouched = self.chains.set_initial(key, value);
+            let is_untouched = self.set_initial(key, value);
             debug_assert!(is_untouched, "nothing is here yet");
         }
         for (key, n_left) in past.lists {
@@ -110,11 +115,20 @@ impl Strong {
         if value == StreamedValue::Empty {
             self.lists.begin(key, 0);
         }
-        self.chains.set_initial(key, value)
+        let is_untouched = self.chains.set_initial(key, value);
+        if is_untouched && !self.scans.rows.is_empty() {
+            self.scans.rows.put(key);
+            self.leave_row(key);
+        }
+        is_untouched
     }
 
     /// Takes the next transaction; what does not fit is added to the misfits.
     pub(super) fn take(&mut self, id: u64, txn: &StreamedTxn<'_>, misfits: &mut Vec<Misfit>) {
+        self.latest_id = self.latest_id.max(id);
+        if !self.patient.is_empty() {
+            self.lose_patience(self.latest_id, misfits);
+        }
         match txn.outcome {
             Outcome::Aborted => {}
             Outcome::Indeterminate => self.keep_unknown(id, txn, misfits),
@@ -122,9 +136,18 @@ impl Strong {
         }
     }
 
-    /// The first event leaves, unless its transaction waits for a writer.
-    pub(super) fn retire(&mut self) -> Option<Left> {
-        let node = self.order.first()?;
+    /// The first event leaves, unless its transaction waits for a writer, or its scans do not fit.
+    pub(super) fn retire(&mut self, misfits: &mut Vec<Misfit>) -> Option<Left> {
+        let mut node = self.order.first()?;
+        if !self.scans.rows.is_empty() {
+            while self.is_start(node) && self.chains.txn(node >> 1).n_waiting == 0 && !self.scans_fit(node >> 1) {
+                if !self.scans.unfit.is_empty() {
+                    misfits.append(&mut self.scans.unfit);
+                    return None;
+                }
+                node = self.order.first()?;
+            }
+        }
         let slot = node >> 1;
         let Txn { id, session, n_waiting, begin, .. } = *self.chains.txn(slot);
         let (is_start, is_end) =
@@ -137,6 +160,9 @@ impl Strong {
             self.latest_begin_left = self.latest_begin_left.max(begin);
             let left = &mut self.left[session as usize];
             *left = (*left).max(id + 1);
+            if self.scans.has_any() {
+                self.leave_scans(slot);
+            }
             self.release_reads(slot);
         }
         if is_end {
@@ -150,32 +176,14 @@ impl Strong {
         Some(Left { id, step, sources: Vec::new() })
     }
 
+    /// Does a transaction read at this event?
+    fn is_start(&self, node: u32) -> bool {
+        self.chains.shape == Shape::Serial || node & 1 == 0
+    }
+
     /// The number of the first transaction.
     pub(super) fn first_id(&self) -> Option<u64> {
         self.order.first().map(|it| self.chains.txn(it >> 1).id)
-    }
-
-    /// The reads of the first transaction do not wait any longer.
-    pub(super) fn give_up_waiting(&mut self, misfits: &mut Vec<Misfit>) {
-        let Some(slot) = self.order.first().map(|it| it >> 1) else { return };
-        let ops: Vec<u32> = self.chains.ops_of(slot).collect();
-        for op in ops {
-            let Op { key, version, is_write, .. } = self.chains.op(op);
-            if is_write || version != NONE {
-                continue;
-            }
-            let Some(list) = self.waiting.get_mut(&key) else { continue };
-            let n_before = list.len();
-            list.retain(|it| it.op != op);
-            if list.len() < n_before {
-                if list.is_empty() {
-                    self.waiting.remove(&key);
-                }
-                let txn = self.chains.txn_mut(slot);
-                txn.n_waiting -= 1;
-                misfits.push(Misfit { id: txn.id, keys: vec![KeyId::from_index(key as usize)], why: Why::NoWriter });
-            }
-        }
     }
 
     fn release_reads(&mut self, slot: u32) {
@@ -197,7 +205,11 @@ impl Strong {
                 if !self.lists.is_empty() {
                     self.leave_list(version);
                 }
+                let key = KeyId::from_index(self.chains.version(version).key as usize);
                 self.chains.settle(version);
+                if !self.scans.rows.is_empty() {
+                    self.leave_row(key);
+                }
             }
             op = next_of_txn;
         }
@@ -209,24 +221,6 @@ impl Strong {
         self.chains.remove_txn(slot);
     }
 
-    /// One of unknown outcome counts only if somebody reads from it.
-    fn keep_unknown(&mut self, id: u64, txn: &StreamedTxn<'_>, misfits: &mut Vec<Misfit>) {
-        let is_wanted = txn.writes().iter().any(|(key, value)| self.is_waited_for(*key, value));
-        if is_wanted {
-            return self.add(id, txn, misfits);
-        }
-        if self.unknown.len() >= MAX_UNKNOWN {
-            self.unknown.remove(0);
-        }
-        let mut kept = StreamedBlock::default();
-        kept.copy(txn);
-        self.unknown.push((id, kept));
-    }
-
-    fn is_waited_for(&self, key: KeyId, value: &StreamedValue) -> bool {
-        self.waiting.get(&key.raw()).is_some_and(|it| it.iter().any(|it| it.value == *value))
-    }
-
     fn add(&mut self, id: u64, txn: &StreamedTxn<'_>, misfits: &mut Vec<Misfit>) {
         self.chains.look_ahead(txn.reads().iter().chain(txn.writes()));
         let slot = self.enter(id, txn, misfits);
@@ -235,6 +229,9 @@ impl Strong {
         }
         for (key, value) in txn.reads() {
             self.read(slot, *key, value, misfits);
+        }
+        if txn.has_scans() {
+            self.take_scans(slot, txn, misfits);
         }
         if !self.lists.is_empty() {
             self.follow_shown(slot, txn, misfits);
@@ -250,6 +247,9 @@ impl Strong {
         }
         for (key, value) in txn.writes() {
             self.wake(*key, value, misfits);
+        }
+        if !self.scans.rows.is_empty() {
+            self.tell_scans(slot, txn, misfits);
         }
         if !self.lists.is_empty() {
             self.show_lists(slot, txn, misfits);
@@ -316,26 +316,14 @@ impl Strong {
 
     fn read(&mut self, slot: u32, key: KeyId, value: &StreamedValue, misfits: &mut Vec<Misfit>) {
         let op = self.chains.add_op(slot, key, false);
+        // Nearly always there is a version, and nothing that has to be kept.
         match self.link(op, key, value) {
             Linked::Done => {}
-            Linked::NoVersion => {
-                self.chains.txn_mut(slot).n_waiting += 1;
-                self.waiting.entry(key.raw()).or_default().push(Waiting { op, value: value.clone() });
-                self.ask_unknown(key, value, misfits);
-            }
+            Linked::NoVersion => self.wait(op, key, &Wanted::Value(value.clone()), misfits),
             Linked::Cycle(keys) => {
                 let id = self.chains.txn(slot).id;
                 misfits.push(Misfit { id, keys, why: Why::Cycle });
             }
-        }
-    }
-
-    /// Somebody whose outcome is unknown may have written what was read.
-    fn ask_unknown(&mut self, key: KeyId, value: &StreamedValue, misfits: &mut Vec<Misfit>) {
-        let wrote = |it: &(u64, StreamedBlock)| it.1.txn(0).writes().iter().any(|it| it.0 == key && it.1 == *value);
-        if let Some(found) = self.unknown.iter().position(wrote) {
-            let (id, txn) = self.unknown.remove(found);
-            self.add(id, &txn.txn(0), misfits);
         }
     }
 
@@ -426,30 +414,6 @@ impl Strong {
             }
         }
         Ok(())
-    }
-
-    /// Readers that waited for this value get it.
-    fn wake(&mut self, key: KeyId, value: &StreamedValue, misfits: &mut Vec<Misfit>) {
-        if self.waiting.is_empty() || !self.is_waited_for(key, value) {
-            return;
-        }
-        let list = self.waiting.remove(&key.raw()).unwrap_or_default();
-        let (woken, rest): (Vec<Waiting>, Vec<Waiting>) = list.into_iter().partition(|it| it.value == *value);
-        if !rest.is_empty() {
-            self.waiting.insert(key.raw(), rest);
-        }
-        for Waiting { op, value } in woken {
-            let slot = self.chains.op(op).txn;
-            match self.link(op, key, &value) {
-                Linked::Done => self.chains.txn_mut(slot).n_waiting -= 1,
-                Linked::NoVersion => self.waiting.entry(key.raw()).or_default().push(Waiting { op, value }),
-                Linked::Cycle(keys) => {
-                    self.chains.txn_mut(slot).n_waiting -= 1;
-                    let id = self.chains.txn(slot).id;
-                    misfits.push(Misfit { id, keys, why: Why::Cycle });
-                }
-            }
-        }
     }
 
     /// Exchanges neighbouring versions on the cycle of a failed attempt, and tries again, as long as there are some; then
@@ -544,11 +508,6 @@ impl Strong {
         keys.sort_unstable();
         keys.dedup();
         keys
-    }
-
-    /// The reads that wait, with what they read.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = (u32, &StreamedValue)> {
-        self.waiting.values().flatten().map(|it| (it.op, &it.value))
     }
 }
 

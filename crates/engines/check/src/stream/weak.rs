@@ -166,6 +166,9 @@ impl Weak {
         if let Some(key) = txn.contradicted() {
             misfits.push(Misfit { id, keys: vec![key], why: Why::Contradiction });
         }
+        if txn.has_scans() {
+            misfits.push(Misfit { id, keys: Vec::new(), why: Why::Scan });
+        }
         let slot = self.enter(id, txn);
         if self.sessions[txn.session.index()].left > id {
             let keys = txn.writes().iter().map(|it| it.0).collect();

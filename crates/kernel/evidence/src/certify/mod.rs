@@ -31,6 +31,7 @@ mod schedule;
 mod sources;
 mod stands;
 mod streamed;
+mod streamed_scans;
 mod streamed_sight;
 mod uncertified;
 mod uncommitted;

@@ -3,11 +3,13 @@
 //! The state is what a store would hold: the last value of each key and, for the weak levels, versions that were overwritten
 //! not long ago. A step names one transaction; what it read is compared at once, and then it can be forgotten. Session order
 //! and "everybody once" need one number a session and two counts; real time needs the latest begin so far, as in
-//! [`super::schedule`]. Lists are kept whole, and compared whole.
+//! [`super::schedule`]. Lists are kept whole, and compared whole. Scans are compared with all rows that are there
+//! ([`super::streamed_scans`]).
 
+use super::streamed_scans::Tables;
 use super::streamed_sight::Sight;
 use super::uncertified::Uncertified;
-use iso_history::{KeyId, Outcome, StreamedOp, StreamedTxn, StreamedValue};
+use iso_history::{Datum, KeyId, Outcome, StreamedOp, StreamedTxn, StreamedValue, TableId};
 use iso_spec::Level;
 use rustc_hash::FxHashMap;
 
@@ -34,6 +36,7 @@ pub struct StreamedReplay {
     n_told: u64,
     n_scheduled: u64,
     lists: Lists,
+    tables: Tables,
     sight: Option<Sight>,
 }
 
@@ -124,6 +127,7 @@ impl StreamedReplay {
             n_told: 0,
             n_scheduled: 0,
             lists: Lists::default(),
+            tables: Tables::default(),
             sight: (form == Form::Sighted).then(|| Sight::new(level, default_initial, memory as u64)),
         })
     }
@@ -131,6 +135,10 @@ impl StreamedReplay {
     /// The initial value of one key, before anybody has touched it.
     pub fn initial(&mut self, key: KeyId, value: StreamedValue) -> Result<(), Uncertified> {
         self.lists.begin(key, &value);
+        if value != StreamedValue::Null && self.tables.is_scanned(key) {
+            return Err(Uncertified::new("the initial value of a row comes after a scan of its table"));
+        }
+        self.tables.hold(key, &value);
         let is_in_time = if let Some(sight) = &mut self.sight {
             sight.initial(key, value)
         } else {
@@ -141,6 +149,13 @@ impl StreamedReplay {
         if is_in_time { Ok(()) } else { Err(Uncertified::new("the initial value of a key comes after a write to it")) }
     }
 
+    /// A key is a row with this name, of a table that is scanned. Whoever reads the recording says so before the first
+    /// transaction that scans the table or has the key.
+    pub fn row(&mut self, key: KeyId, table: TableId, name: Datum) {
+        let held = self.keys.get(key.index()).map_or(&self.default_initial, |it| &it.value);
+        self.tables.row(key, table, name, held);
+    }
+
     /// The recording has this transaction; those of a session come in its order.
     pub fn tell(&mut self, txn: &StreamedTxn<'_>) -> Result<(), Uncertified> {
         let session = self.session(txn);
@@ -148,6 +163,7 @@ impl StreamedReplay {
             return Err(wrong(txn, "is not the next one of its session in the recording"));
         }
         session.n_told += 1;
+        self.tables.tell(txn);
         if txn.outcome == Outcome::Committed {
             self.n_told += 1;
         }
@@ -168,6 +184,9 @@ impl StreamedReplay {
             }
             (Form::Sighted, StreamedStep::Whole) => {
                 self.enter(txn)?;
+                if txn.has_scans() {
+                    return Err(wrong(txn, "has a scan, of which schedules of its level say nothing"));
+                }
                 if let Some(sight) = &mut self.sight {
                     sight.step(txn, sources)?;
                     // An older version of a list is its beginning.
@@ -224,7 +243,7 @@ impl StreamedReplay {
             return Err(wrong(txn, "aborted, but is in the schedule"));
         }
         if txn.contradicted().is_some() {
-            return Err(wrong(txn, "does not read what it wrote itself"));
+            return Err(wrong(txn, "does not read what it wrote itself, or has a row that does not fit its scan"));
         }
         let session = self.session(txn);
         if session.open.is_some() || txn.nth < session.next || txn.nth >= session.n_told {
@@ -259,6 +278,10 @@ impl StreamedReplay {
                 return Err(wrong(txn, &format!("read {value}, but the schedule leaves {held} there")));
             }
         }
+        if txn.has_scans() {
+            let held = |key: KeyId| self.keys.get(key.index()).map_or(&self.default_initial, |it| &it.value);
+            self.tables.check(txn, held)?;
+        }
         self.read_lists(txn, |held, read| held == read)
     }
 
@@ -278,6 +301,7 @@ impl StreamedReplay {
         let changed_at = self.n_commits;
         for (key, value) in txn.writes() {
             *self.held(*key) = Held { value: value.clone(), changed_at };
+            self.tables.hold(*key, value);
         }
         self.lists.append(txn);
     }

@@ -1,7 +1,7 @@
 //! The replay of a schedule along the recording that it is about, on a thread of its own if there is much of it.
 
 use iso_evidence::{StreamedReplay, StreamedStep, Uncertified};
-use iso_history::{KeyId, Outcome, StreamedBlock, StreamedTxn, StreamedValue};
+use iso_history::{Datum, KeyId, Outcome, StreamedBlock, StreamedTxn, StreamedValue, TableId};
 use iso_spec::Level;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -44,6 +44,11 @@ impl SavedReplay {
     /// The initial value of one key.
     pub fn initial(&mut self, key: KeyId, value: StreamedValue) -> Result<(), Uncertified> {
         self.replay.initial(key, value)
+    }
+
+    /// A key is a row with this name, of a table that is scanned.
+    pub fn row(&mut self, key: KeyId, table: TableId, name: Datum) {
+        self.replay.row(key, table, name);
     }
 
     /// The next transaction of the recording.
@@ -200,6 +205,7 @@ pub(super) enum Replayer {
 #[derive(Debug)]
 enum Order {
     Initial(KeyId, StreamedValue),
+    Row(KeyId, TableId, Datum),
     /// What follows is told of this block.
     Block(Arc<StreamedBlock>),
     Tell(u32),
@@ -233,6 +239,14 @@ impl Replayer {
             Self::Here(replay) => replay.initial(key, value),
             Self::There(remote) => remote.order(Order::Initial(key, value)),
         }
+    }
+
+    pub(super) fn row(&mut self, key: KeyId, table: TableId, name: Datum) -> Result<(), Uncertified> {
+        match self {
+            Self::Here(replay) => replay.row(key, table, name),
+            Self::There(remote) => return remote.order(Order::Row(key, table, name)),
+        }
+        Ok(())
     }
 
     pub(super) fn tell(&mut self, block: &Arc<StreamedBlock>, idx: usize) -> Result<(), Uncertified> {
@@ -333,6 +347,7 @@ fn carry_out(
         for order in batch {
             match order {
                 Order::Initial(key, value) => replay.initial(key, value)?,
+                Order::Row(key, table, name) => replay.row(key, table, name),
                 Order::Block(block) => told = block,
                 Order::Tell(idx) => replay.tell(&told, idx as usize)?,
                 Order::Step(step, txn, sources) => replay.step(step, txn, &sources)?,

@@ -9,7 +9,7 @@ use super::replay::Replayer;
 use super::{Recording, SavedReplay, Steps, StreamCheck, Track};
 use iso_check::stream::Past;
 use iso_evidence::{Budget, StreamedStep, Uncertified};
-use iso_history::{KeyId, StreamedBlock, StreamedTxn, StreamedValue};
+use iso_history::{Datum, KeyId, StreamedBlock, StreamedTxn, StreamedValue, TableId};
 use iso_spec::Level;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,6 +57,14 @@ impl Resumption {
         }
         self.hold(key, value.clone());
         Ok(())
+    }
+
+    /// A key is a row with this name, of a table that is scanned.
+    pub fn row(&mut self, key: KeyId, table: TableId, name: &Datum) {
+        self.replay.row(key, table, name.clone());
+        if let Some(stream) = self.check.tracks.first_mut().and_then(|it| it.stream.as_mut()) {
+            stream.row(key, table, name.clone());
+        }
     }
 
     /// The next transaction of the recording.
@@ -145,6 +153,8 @@ impl Track {
         steps: &mut dyn Steps,
         budget: &Budget<'_>,
     ) {
+        // The schedule is there already.
+        self.has_begun = true;
         self.txns = replay.kept().clone();
         self.replay = Some(Replayer::new(replay));
         for id in self.txns.ids() {

@@ -2,7 +2,10 @@
 
 use super::{Recording, Resumption, SavedReplay, Standing, Steps, StreamCheck};
 use iso_evidence::{Budget, StreamedStep, Uncertified};
-use iso_history::{Access, History, KeyId, Op, OpId, Projection, StreamedBlock, StreamedValue, TxnId};
+use iso_history::{
+    Access, Datum, Extent, History, KeyId, Name, Op, OpId, Projection, Scan, StreamedBlock, StreamedTables,
+    StreamedValue, TableId, TxnId, ValueId,
+};
 use iso_spec::Level;
 use std::sync::Arc;
 
@@ -10,12 +13,31 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Told<'h> {
     history: &'h History,
+    tables: StreamedTables,
+    /// Rows of tables that are scanned.
+    rows: Vec<(KeyId, TableId, Datum)>,
 }
 
 impl<'h> Told<'h> {
-    /// Nothing if the history has scans, which are not streamed.
+    /// Nothing if the history has a scan that only the database can evaluate, which is not streamed.
     pub fn new(history: &'h History) -> Option<Self> {
-        (!history.has_scans()).then_some(Self { history })
+        let mut tables = StreamedTables::default();
+        for scan in history.scans().map(|it| history.scan(it)) {
+            if !scan.predicate.foreign().is_empty() {
+                return None;
+            }
+            if tables.get(scan.table).is_none() {
+                tables.add(scan.table);
+            }
+        }
+        let mut rows = Vec::new();
+        for key in history.keys() {
+            let Name::Text(name) = history.key_name(key) else { continue };
+            let Some(table) = tables.table_of(name) else { continue };
+            tables.add_row(key, table, name);
+            rows.extend(tables.row(key).map(|it| (key, table, it.1.to_datum())));
+        }
+        Some(Self { history, tables, rows })
     }
 
     /// What a key holds at first.
@@ -39,6 +61,7 @@ impl<'h> Told<'h> {
             let is_in_time = check.initial(key, &self.initial(key));
             debug_assert!(is_in_time, "nothing has happened yet");
         }
+        self.rows.iter().for_each(|(key, table, name)| check.row(*key, *table, name));
         let block = Arc::new(self.block());
         for idx in 0..block.n_txns() {
             check.take((&block, idx), self, steps, budget);
@@ -59,6 +82,7 @@ impl<'h> Told<'h> {
         for key in self.history.keys() {
             resumed.initial(key, &self.initial(key))?;
         }
+        self.rows.iter().for_each(|(key, table, name)| resumed.row(*key, *table, name));
         let block = Arc::new(self.block());
         for (txn, step, sources) in saved {
             while resumed.n_told() <= *txn {
@@ -85,6 +109,7 @@ impl<'h> Told<'h> {
         for key in self.history.keys() {
             replay.initial(key, self.initial(key)).expect("it is the first");
         }
+        self.rows.iter().for_each(|(key, table, name)| replay.row(*key, *table, name.clone()));
         let block = Arc::new(self.block());
         for idx in 0..block.n_txns() {
             replay.tell(&block, idx).expect("sessions are in order");
@@ -128,20 +153,51 @@ impl<'h> Told<'h> {
         let session = history.session_of(txn).expect("only the initial transaction has no session");
         let (nth, at) = (history.nth_in_session(txn) as u32, history.place(txn).at);
         block.begin((session, nth), at, history.outcome(txn), (history.begin(txn), history.end(txn)));
-        for op in history.ops(txn) {
-            let (access, key, value) = match history.op(op) {
-                Op::Read { key, value } => (Access::Read, key, value),
-                Op::Write { key, value } => (Access::Write, key, value),
-                Op::Append { key, value } => (Access::Append, key, value),
-                Op::ReadList { key, values } => {
-                    block.push_list(key, values.iter().map(|it| StreamedValue::from(history.value(*it))));
-                    continue;
-                }
-                Op::Omit { .. } => unreachable!("scans were refused"),
-            };
-            block.push(access, key, StreamedValue::from(history.value(value))).expect("scans were refused");
+        let mut ops = history.ops(txn).peekable();
+        for scan in history.scans_of(txn).map(|it| history.scan(it)) {
+            while let Some(op) = ops.next_if(|it| it.index() < scan.ops.start) {
+                self.tell_op(op, block);
+            }
+            while ops.next_if(|it| it.index() < scan.ops.end).is_some() {}
+            self.tell_scan(&scan, block);
         }
+        ops.for_each(|it| self.tell_op(it, block));
         block.end();
+    }
+
+    fn value(&self, value: ValueId) -> StreamedValue {
+        self.history.value(value).into()
+    }
+
+    fn tell_op(&self, op: OpId, block: &mut StreamedBlock) {
+        let (access, key, value) = match self.history.op(op) {
+            Op::Read { key, value } => (Access::Read, key, value),
+            Op::Write { key, value } => (Access::Write, key, value),
+            Op::Append { key, value } => (Access::Append, key, value),
+            Op::ReadList { key, values } => return block.push_list(key, values.iter().map(|it| self.value(*it))),
+            Op::Omit { .. } => unreachable!("omissions are parts of scans"),
+        };
+        block.push(access, key, self.value(value)).expect("it reads or writes");
+    }
+
+    fn tell_scan(&self, scan: &Scan<'_>, block: &mut StreamedBlock) {
+        let table = self.tables.get(scan.table).expect("all tables were added");
+        let predicate = Arc::new(scan.predicate.clone());
+        let returned = scan.ops().filter_map(|it| match self.history.op(it) {
+            Op::Read { key, value } => Some((key, self.value(value))),
+            _ => None,
+        });
+        if scan.extent == Extent::Whole {
+            return block.push_scan((table, predicate), returned, &self.tables);
+        }
+        for row in returned {
+            block.push_returned((table, &predicate), row, &self.tables);
+        }
+        for op in scan.ops() {
+            if let Op::Omit { key, .. } = self.history.op(op) {
+                block.push_omission((table, Arc::clone(&predicate)), key, &self.tables);
+            }
+        }
     }
 }
 

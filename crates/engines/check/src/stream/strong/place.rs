@@ -53,7 +53,7 @@ impl Strong {
         let commit = self.chains.commit(slot);
         for (key, value) in writes {
             let Some(list) = self.waiting.get(&key.raw()) else { continue };
-            let readers = list.iter().filter(|it| it.value == *value).map(|it| self.chains.op(it.op).txn);
+            let readers = list.iter().filter(|it| it.wanted.accepts(value)).map(|it| self.chains.op(it.op).txn);
             for reader in readers {
                 self.order.ensure(&self.chains, commit, Chains::start(reader)).ok();
             }
