@@ -17,7 +17,7 @@ const MAX_SESSIONS: usize = 64;
 pub(crate) type Version = u32;
 
 /// A transaction, as far as its execution matters.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Task {
     pub(crate) txn: TxnId,
     /// What it must find, each once.
@@ -33,7 +33,7 @@ pub(crate) struct Task {
 }
 
 /// A transaction as its session ran it: what aborted took time, too, and what it has read tells when.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Attempt {
     /// For each operation, what it found, if that was written by somebody else and tells anything.
     pub(super) finds: Vec<Option<Version>>,
@@ -41,7 +41,7 @@ pub(super) struct Attempt {
 }
 
 /// The tasks of each session, in session order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) sessions: Vec<Vec<Task>>,
     /// All transactions of each session.
@@ -136,6 +136,11 @@ impl Program {
         }
         txns.sort_unstable();
         txns.into_iter().map(|it| it.1).collect()
+    }
+
+    /// The same work under another rule, for sessions in step.
+    pub(crate) fn with_events(&self, events: Events) -> Self {
+        Self { events, ..self.clone() }
     }
 
     /// Are states small enough to keep many of them?

@@ -252,25 +252,9 @@ impl Ways<'_> {
         };
         let mut found = None;
         if self.slacks == [None] {
-            let readings: &[Reading] = match self.frame.rule.events {
-                Events::One => &[Reading::OneByOne, Reading::AtBegin],
-                Events::FirstCommitterWins | Events::StartAndCommit => &[Reading::AtBegin],
-            };
-            for reading in readings {
-                for times in TIMES_IN_STEP {
-                    let run = forward::run_in_step(program, *reading, turn.width * times, budget)?;
-                    let is_far = matches!(&run, Run::Part(commits) if commits.len() >= self.commits.len() / FAR);
-                    if matches!(run, Run::Nothing) {
-                        return Ok(Some(Decision::Forbidden(self.frame.facts.txns().collect())));
-                    }
-                    found = take(run);
-                    if !is_far {
-                        break;
-                    }
-                }
-                if found.is_some() {
-                    break;
-                }
+            match self.run_in_step(program, turn, budget)? {
+                Run::Nothing => return Ok(Some(Decision::Forbidden(self.frame.facts.txns().collect()))),
+                run => found = take(run),
             }
         }
         for slack in &self.slacks {
@@ -290,6 +274,35 @@ impl Ways<'_> {
         }
         self.begin_with(commits);
         Ok(None)
+    }
+
+    /// Runs sessions in step, in each way with a few states, and where that comes far with more of them.
+    fn run_in_step(&self, program: &Program, turn: Turn, budget: &Budget<'_>) -> Result<Run, StopReason> {
+        let own = if program.events == Events::One { Reading::OneByOne } else { Reading::AtBegin };
+        // What is serial is allowed wherever transactions have snapshots.
+        let serial = program.with_events(Events::One);
+        let other = if program.events == Events::One { Reading::AtBegin } else { Reading::OneByOne };
+        let mut ways = vec![(program, own), (&serial, other)];
+        let mut furthest = Run::Part(Vec::new());
+        for times in TIMES_IN_STEP {
+            let mut reached = Vec::new();
+            for (program, reading) in ways {
+                let run = forward::run_in_step(program, reading, turn.width * times, budget)?;
+                match &run {
+                    Run::Whole(_) => return Ok(run),
+                    Run::Nothing if program.events == self.frame.rule.events => return Ok(run),
+                    Run::Nothing => continue,
+                    Run::Part(commits) => reached.push((commits.len(), (program, reading))),
+                }
+                if matches!((&furthest, &run), (Run::Part(one), Run::Part(other)) if one.len() < other.len()) {
+                    furthest = run;
+                }
+            }
+            reached.retain(|it| it.0 >= self.commits.len() / FAR);
+            reached.sort_by_key(|it| std::cmp::Reverse(it.0));
+            ways = reached.into_iter().map(|it| it.1).collect();
+        }
+        Ok(furthest)
     }
 
     /// Goes on from an order that begins like this, if more fits then.

@@ -103,7 +103,7 @@ impl Track {
     ) {
         self.txns = Kept::default();
         for (id, (block, idx)) in (0..).zip(txns) {
-            self.take(id, (&block, idx), recording, steps, budget);
+            self.take(id, (&block, idx, &block.txn(idx)), recording, steps, budget);
         }
     }
 }
