@@ -77,7 +77,9 @@ type Txns = Vec<(Vec<Value>, &'static str)>;
 /// Sessions whose transactions come in an order that the seed says.
 fn interleaved(mut sessions: Vec<(String, Txns)>, mut seed: u64) -> String {
     let mut lines = json!({"isoscope": 1, "initial": 0}).to_string() + "\n";
-    sessions.iter_mut().for_each(|it| it.1.reverse());
+    for session in &mut sessions {
+        session.1.reverse();
+    }
     while !sessions.is_empty() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let nth = (seed >> 33) as usize % sessions.len();
@@ -136,7 +138,7 @@ fn grounds_by_meanings_and_by_outcomes_are_saved() {
     let folder = Folder::new();
     for seed in 0..4 {
         for (level, sessions, first) in [
-            ("ru", rolled_back(12 + seed as i64 % 2), "cases"),
+            ("ru", rolled_back(12 + i64::from(seed % 2 == 1)), "cases"),
             ("postgres.rc", chain(8, &[2, 5]), "outcomes"),
             ("mysql.rr", chain(9, &[3]), "outcomes"),
             ("mysql.rr", chain(8, &[]), "derivation"),

@@ -96,7 +96,12 @@ impl<'g> Writer<'g> {
 const RECENT: usize = 64;
 
 fn numbers(all: &mut dyn Iterator<Item = usize>) -> String {
-    all.map(|it| format!(" {it}")).collect()
+    let mut text = String::new();
+    for it in all {
+        text.push(' ');
+        text.push_str(&it.to_string());
+    }
+    text
 }
 
 struct Reader<'s> {

@@ -49,7 +49,9 @@ impl Store {
             let undone = if store.level.is_of_databases() { Undone::KeepsLocks } else { Undone::Forgets };
             let values = open.undo_since(&store.past, n_ops, undone);
             if store.record.keeps_nothing() {
-                values.into_iter().for_each(|it| store.past.drop_value(it));
+                for value in values {
+                    store.past.drop_value(value);
+                }
             }
             Ok(())
         })
@@ -83,7 +85,7 @@ enum Undone {
 
 impl Open {
     /// Answers which values are taken back.
-    fn undo_since(&mut self, past: &Past, n_ops: usize, undone: Undone) -> FxHashSet<ValueIdx> {
+    fn undo_since(&mut self, past: &Past, n_ops: usize, undone: Undone) -> Vec<ValueIdx> {
         let tail = self.ops.split_off(n_ops);
         let values: FxHashSet<ValueIdx> = tail.iter().filter_map(Recorded::written).map(|it| it.1).collect();
         let mut has_written = false;
@@ -101,6 +103,8 @@ impl Open {
             }
         }
         self.made.retain(|it| self.own.contains_key(it));
+        let mut values: Vec<ValueIdx> = values.into_iter().collect();
+        values.sort_unstable();
         values
     }
 

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 pub(crate) struct Told {
     lines: Receiver<ToldLines>,
     alarm: Arc<Alarm>,
-    n_told: Arc<AtomicU64>,
+    n_lines: Arc<AtomicU64>,
     /// How many bytes were taken.
     pub(super) n_read: Arc<AtomicU64>,
 }
@@ -22,19 +22,19 @@ impl Told {
     /// And what is to be called with the lines; when that is gone, the recording is over.
     pub(crate) fn new(alarm: Arc<Alarm>) -> (Hear, Self) {
         let (sender, lines) = channel::<ToldLines>();
-        let (n_told, n_read): (Arc<AtomicU64>, Arc<AtomicU64>) = Default::default();
-        let counter = Arc::clone(&n_told);
+        let (n_lines, n_read): (Arc<AtomicU64>, Arc<AtomicU64>) = Default::default();
+        let counter = Arc::clone(&n_lines);
         let hear = move |told: ToldLines| {
             counter.fetch_add(told.bytes().len() as u64, Ordering::Relaxed);
             // Whoever has ended does not hear the rest.
             sender.send(told).ok();
         };
-        (Box::new(hear), Self { lines, alarm, n_told, n_read })
+        (Box::new(hear), Self { lines, alarm, n_lines, n_read })
     }
 
     /// As long as what is given here lives, the writer waits where the check cannot follow.
     pub(crate) fn pace(&self, writer: Arc<Control>) -> Pace {
-        Pace::new(Arc::clone(&self.n_told), Arc::clone(&self.n_read), writer)
+        Pace::new(Arc::clone(&self.n_lines), Arc::clone(&self.n_read), writer)
     }
 }
 

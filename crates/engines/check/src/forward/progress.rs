@@ -114,6 +114,23 @@ impl Belief {
         }
         self.blocks[session / N_LANES][0][session % N_LANES] = 1.0;
     }
+
+    /// The weights of a session were so much before they became one again, which says how unlikely that was. Forgets what is
+    /// unlikely before all others.
+    fn settle(&mut self, session: usize, sum: f32) -> i64 {
+        if sum < f32::MIN_POSITIVE {
+            return UNLIKELY;
+        }
+        let (block, lane) = (&mut self.blocks[session / N_LANES], session % N_LANES);
+        let n_before = block.iter().take_while(|it| it[lane] < LITTLE).count();
+        if (FORGOTTEN..N_PLACES).contains(&n_before) {
+            for place in 0..N_PLACES {
+                block[place][lane] = block.get(place + n_before).map_or(0.0, |it| it[lane]);
+            }
+            self.steps[session] += n_before as u32;
+        }
+        -log(sum)
+    }
 }
 
 impl Progress {
@@ -134,7 +151,7 @@ impl Progress {
     /// How many times as likely as standing still it is that a session goes on, in each part.
     fn odds(&self, session: usize, n_left: u32, belief: &Belief) -> f32 {
         let n_steps = self.courses[session].n_steps().saturating_sub(belief.steps[session]);
-        (n_steps as f32 + 0.5) / (n_left as f32 + 0.5) / N_PARTS
+        (about(n_steps) + 0.5) / (about(n_left) + 0.5) / N_PARTS
     }
 
     /// A session commits that is at the last one of these places: how unlikely that is, in steps of 1/64 bit.
@@ -182,7 +199,7 @@ impl Progress {
             }
             let sums = flow(&mut belief.blocks[nth_block], &passes, goes_on, n_places);
             for session in sessions {
-                cost += self.settle(session, sums[session - first], belief);
+                cost += belief.settle(session, sums[session - first]);
             }
         }
         cost
@@ -203,22 +220,6 @@ impl Progress {
                 passes[nth][session % N_LANES] *= MISSED;
             }
         }
-    }
-
-    /// Makes the weights of a session one again, and forgets what is unlikely.
-    fn settle(&self, session: usize, sum: f32, belief: &mut Belief) -> i64 {
-        if sum < f32::MIN_POSITIVE {
-            return UNLIKELY;
-        }
-        let (block, lane) = (&mut belief.blocks[session / N_LANES], session % N_LANES);
-        let n_before = block.iter().take_while(|it| it[lane] < LITTLE).count();
-        if n_before >= FORGOTTEN && n_before < N_PLACES {
-            for place in 0..N_PLACES {
-                block[place][lane] = block.get(place + n_before).map_or(0.0, |it| it[lane]);
-            }
-            belief.steps[session] += n_before as u32;
-        }
-        -log(sum)
     }
 }
 
@@ -315,6 +316,12 @@ impl Course {
     }
 }
 
+/// So many, to six digits.
+#[allow(clippy::cast_precision_loss, reason = "only how likely something is depends on it")]
+fn about(n: u32) -> f32 {
+    n as f32
+}
+
 /// The logarithm to the base of 2 in steps of 1/64, rounded down; of 0 as of the least number.
 fn log(n: f32) -> i64 {
     let bits = n.max(f32::MIN_POSITIVE).to_bits();
@@ -387,7 +394,7 @@ mod tests {
     #[test]
     fn logarithms_are_those_of_mathematics_rounded_down() {
         for n in 1..2_000u32 {
-            let n = n as f32 / 37.0;
+            let n = about(n) / 37.0;
             assert_eq!(log(n), (f64::from(n).log2() * 64.0).floor() as i64, "{n}");
         }
     }
