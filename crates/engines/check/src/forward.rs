@@ -8,16 +8,20 @@
 //! What is found is right, and what is not found says nothing, since states were left out.
 //! Cost: width times transactions times sessions, times the reads of a transaction.
 
+mod attempts;
+mod by_share;
 mod in_step;
 mod program;
 mod progress;
 mod state;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use crate::order::Frame;
 use crate::rule::Visibility;
-pub(crate) use in_step::run_in_step;
+pub(crate) use by_share::run_by_share;
+pub(crate) use in_step::{Merit, run_in_step};
 use iso_evidence::{Budget, StopReason};
 use iso_history::TxnId;
 pub(crate) use program::{Program, Version};

@@ -2,7 +2,7 @@
 //! snapshot.
 //!
 //! The best states are those that are likely, judged by how far sessions probably are with their operations
-//! (`progress.rs`). A state is left out for good if a session waits for a version that nobody is going to write. If no other
+//! (`progress.rs`), or by what was read so far (`told.rs`). A state is left out for good if a session waits for a version that nobody is going to write. If no other
 //! state was left out, and none came to the end, there is no execution at all.
 //! Two hands share the work, each with half of the states and a place of its own for what comes of them; who is faster makes
 //! no difference.
@@ -10,6 +10,7 @@
 
 use super::program::{Program, Task, Version};
 use super::progress::{Belief, Block, Progress, Reading};
+use super::told::Told;
 use super::{NO_STEP, Run, Step, order_of};
 use crate::rule::Events;
 use iso_evidence::{Budget, StopReason};
@@ -17,6 +18,15 @@ use iso_history::TxnId;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::thread;
+
+/// What makes a state better than others?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Merit {
+    /// That sessions are about as far with their operations as the others, if they read like this.
+    Progress(Reading),
+    /// That much was read that chance would not have found.
+    Told,
+}
 
 /// Fewer states are not shared.
 const WORTH_SHARING: usize = 32;
@@ -32,11 +42,11 @@ const N_TIMES: usize = 2;
 /// Executes a history, with so many states for each number of commits.
 pub(crate) fn run_in_step(
     program: &Program,
-    reading: Reading,
+    merit: Merit,
     width: usize,
     budget: &Budget<'_>,
 ) -> Result<Run, StopReason> {
-    let ground = Ground::new(program, Some(reading), width);
+    let ground = Ground::new(program, Some(merit), width);
     March::new(&ground).run(budget)
 }
 
@@ -78,8 +88,9 @@ struct Generation {
 struct Ground<'p> {
     program: &'p Program,
     width: usize,
-    /// Nothing if all states are kept, so that none is better.
+    /// At most one of these; neither if all states are kept, so that none is better.
     progress: Option<Progress>,
+    told: Option<Told>,
     /// By session and version, the place after the last task that writes it.
     last_writes: Vec<Vec<Word>>,
     /// Before anything happens.
@@ -88,17 +99,21 @@ struct Ground<'p> {
 }
 
 impl<'p> Ground<'p> {
-    fn new(program: &'p Program, reading: Option<Reading>, width: usize) -> Self {
+    fn new(program: &'p Program, merit: Option<Merit>, width: usize) -> Self {
         let n_sessions = program.sessions.len();
         let mut state = vec![0; n_sessions];
         state.extend(program.initial.iter().map(|it| *it as Word));
         state.extend(std::iter::repeat_n(0, n_sessions.div_ceil(16)));
-        let progress = reading.map(|it| Progress::new(program, it));
+        let (progress, told) = match merit {
+            Some(Merit::Progress(reading)) => (Some(Progress::new(program, reading)), None),
+            Some(Merit::Told) => (None, Some(Told::new(program))),
+            None => (None, None),
+        };
         let belief = Belief::new(if progress.is_some() { n_sessions } else { 0 });
         let n_bytes = size_of_val(&*state) + size_of_val(&*belief.steps) + size_of_val(&*belief.blocks);
         let width = width.min(MAX_BYTES / n_bytes / N_TIMES / N_HANDS).max(1);
         let last_writes = program.sessions.iter().map(|it| last_writes(program, it)).collect();
-        Self { program, width, progress, last_writes, state, belief }
+        Self { program, width, progress, told, last_writes, state, belief }
     }
 }
 
@@ -261,6 +276,20 @@ impl<'g> Hand<'g> {
         task.reads.iter().all(|it| u32::from(present(*it)) == *it)
     }
 
+    /// What was read so far; what is there now is as good as read.
+    fn told(&self, told: &Told) -> i64 {
+        let n_sessions = self.program.sessions.len();
+        let of_session = |session: usize| {
+            let has_snapshot = self.has_snapshot(session);
+            let is_there = |version: Version| {
+                let present = self.state[n_sessions + self.program.key[version as usize] as usize];
+                has_snapshot || u32::from(present) == version
+            };
+            told.at(session, usize::from(self.state[session]), self.head(session), is_there)
+        };
+        (0..n_sessions).map(of_session).sum()
+    }
+
     /// Where the bit of a session's snapshot is.
     fn snapshot(&self, session: usize) -> (usize, Word) {
         (self.program.sessions.len() + self.program.initial.len() + session / 16, 1 << (session % 16))
@@ -332,6 +361,9 @@ impl<'g> Hand<'g> {
 
     fn keep(&mut self, n_before: usize, before: u32) {
         let n_done = n_before + self.commits.len();
+        if let Some(told) = &self.ground.told {
+            self.cost = -self.told(told);
+        }
         let hash = hash(&self.state);
         let generation = self.generations.get(&n_done);
         let is_worse = |cost: i64| generation.is_some_and(|it| !it.takes(cost, hash));

@@ -12,9 +12,15 @@ const MAX_TXNS: usize = 60_000;
 const MAX_VERSIONS: usize = 4_096;
 const MAX_SESSIONS: usize = 64;
 
+/// A state has a bit for each version that attempts have read.
+pub(super) const MAX_TRIED: usize = 32;
+
 /// A key with one of the values that are read from it. The first version of each key stands for all values that nobody
 /// reads.
 pub(crate) type Version = u32;
+
+/// A part of the whole, in parts of 2 to the power of 32.
+pub(super) type Share = u64;
 
 /// A transaction, as far as its execution matters.
 #[derive(Clone, Debug)]
@@ -25,6 +31,8 @@ pub(crate) struct Task {
     pub(crate) writes: Vec<Version>,
     /// What it reads and overwrites: nobody else overwrites the same write of it.
     pub(super) updates: Vec<Version>,
+    /// What attempts of its session that aborted have read since the task before; not all of it if it is much.
+    pub(super) tried: Vec<Version>,
     /// How many of its session come before it, those that aborted included.
     pub(super) nth: u32,
     pub(super) begin: i64,
@@ -48,6 +56,8 @@ pub(crate) struct Program {
     pub(super) attempts: Vec<Vec<Attempt>>,
     /// How many transactions each session began, those that aborted included.
     pub(super) n_begun: Vec<u32>,
+    /// When tasks happen if all sessions do the same share of their work in the same time: shares of the whole, ascending.
+    pub(super) moments: Vec<Share>,
     pub(crate) initial: Vec<Version>,
     /// The key of each version.
     pub(crate) key: Vec<u32>,
@@ -82,6 +92,7 @@ impl Program {
             sessions: Vec::new(),
             attempts: Vec::new(),
             n_begun: history.sessions().map(|it| history.session_txns(it).len() as u32).collect(),
+            moments: Vec::new(),
             initial: history.keys().map(|it| versions.of(it, history.initial_value(it))).collect(),
             n_readers: vec![0; versions.key.len()],
             n_writers: vec![0; versions.key.len()],
@@ -101,6 +112,7 @@ impl Program {
             program.versions[*key as usize].push(version);
         }
         program.key = versions.key;
+        program.moments = program.in_step().iter().map(|it| it.0).collect();
         Some(program)
     }
 
@@ -129,13 +141,17 @@ impl Program {
     /// The transactions of all sessions, as if each session did the same share of its work in the same time. What aborted
     /// was work, too.
     pub(crate) fn side_by_side(&self) -> Vec<TxnId> {
+        self.in_step().into_iter().map(|it| it.1).collect()
+    }
+
+    fn in_step(&self) -> Vec<(Share, TxnId)> {
         let mut txns = Vec::with_capacity(self.n_tasks);
         for (tasks, n_begun) in self.sessions.iter().zip(&self.n_begun) {
             let share = |nth: u32| ((2 * u64::from(nth) + 1) << 32) / (2 * u64::from(*n_begun));
             txns.extend(tasks.iter().map(|it| (share(it.nth), it.txn)));
         }
         txns.sort_unstable();
-        txns.into_iter().map(|it| it.1).collect()
+        txns
     }
 
     /// The same work under another rule, for sessions in step.
@@ -201,8 +217,20 @@ impl Versions {
     fn run(&self, frame: &Frame<'_>, txns: &[TxnId]) -> (Vec<Attempt>, Vec<Task>) {
         let is_task = |it: TxnId| frame.facts.standing(it) != Standing::Out;
         let attempt = |it: &TxnId| Attempt { finds: self.finds(frame, *it), is_task: is_task(*it) };
-        let tasks = txns.iter().filter(|it| is_task(**it)).map(|it| self.task(frame, *it));
-        (txns.iter().map(attempt).collect(), tasks.collect())
+        let attempts: Vec<Attempt> = txns.iter().map(attempt).collect();
+        let (mut tasks, mut tried) = (Vec::new(), Vec::new());
+        for (txn, attempt) in txns.iter().zip(&attempts) {
+            if attempt.is_task {
+                tasks.push(Task { tried: std::mem::take(&mut tried), ..self.task(frame, *txn) });
+                continue;
+            }
+            for version in attempt.finds.iter().flatten() {
+                if tried.len() < MAX_TRIED && !tried.contains(version) {
+                    tried.push(*version);
+                }
+            }
+        }
+        (attempts, tasks)
     }
 
     /// What each operation has found that the transaction did not write itself.
@@ -233,7 +261,7 @@ impl Versions {
         });
         let begin = frame.begin(txn).unwrap_or(i64::MIN);
         let nth = facts.history().nth_in_session(txn) as u32;
-        Task { txn, reads, writes, updates, nth, begin, end: frame.end(txn).unwrap_or(i64::MAX) }
+        Task { txn, reads, writes, updates, tried: Vec::new(), nth, begin, end: frame.end(txn).unwrap_or(i64::MAX) }
     }
 }
 

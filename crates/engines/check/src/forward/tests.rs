@@ -1,6 +1,6 @@
 //! Whole executions of stores with few values, found without looking at the order of the input.
 
-use super::{Aim, Program, Reading, Run, Taste, is_stuck, run, run_in_step};
+use super::{Aim, Merit, Program, Reading, Run, Taste, is_stuck, run, run_by_share, run_in_step};
 use crate::order::{self, Frame};
 use crate::rule::Rule;
 use crate::test_store::few_values::{STORES, small, some};
@@ -10,6 +10,8 @@ use iso_history::Facts;
 use iso_spec::{Catalogue, Level, Steps, evaluate};
 
 const N_KEYS: usize = 4;
+
+const MERITS: [Merit; 3] = [Merit::Progress(Reading::OneByOne), Merit::Progress(Reading::AtBegin), Merit::Told];
 
 fn aim(width: usize, taste: Taste) -> Aim {
     Aim { width, slack: None, taste }
@@ -41,21 +43,38 @@ fn executions_that_are_found_are_right_and_most_are_found() {
 #[test]
 fn sessions_in_step_are_found_to_the_end_with_enough_states() {
     for (sight, level) in STORES {
-        let mut n_found = [0; 2];
+        let mut n_found = [0; MERITS.len()];
         for seed in 0..20 {
             let history = some(sight, N_KEYS, seed);
             let facts = Facts::new(&history);
             let frame = Frame::new(&facts, Rule::of(level));
             let program = Program::new(&frame).unwrap();
-            for (reading, count) in [Reading::OneByOne, Reading::AtBegin].into_iter().zip(&mut n_found) {
-                let found = || run_in_step(&program, reading, 100, &Budget::unlimited()).unwrap();
+            for (merit, count) in MERITS.into_iter().zip(&mut n_found) {
+                let found = || run_in_step(&program, merit, 200, &Budget::unlimited()).unwrap();
                 let Run::Whole(commits) = found() else { continue };
-                assert!(order::explains(&frame, &commits), "{level}, seed {seed}, {reading:?}");
-                assert!(matches!(found(), Run::Whole(again) if again == commits), "{level}, seed {seed}, {reading:?}");
+                assert!(order::explains(&frame, &commits), "{level}, seed {seed}, {merit:?}");
+                assert!(matches!(found(), Run::Whole(again) if again == commits), "{level}, seed {seed}, {merit:?}");
                 *count += 1;
             }
         }
         assert!(n_found.iter().all(|it| *it >= 15), "{level}: {n_found:?} of 20");
+    }
+}
+
+#[test]
+fn sessions_that_keep_to_their_shares_are_found_to_the_end() {
+    for (sight, level) in STORES {
+        let mut n_found = 0;
+        for seed in 0..20 {
+            let history = some(sight, N_KEYS, seed);
+            let facts = Facts::new(&history);
+            let frame = Frame::new(&facts, Rule::of(level));
+            let program = Program::new(&frame).unwrap();
+            let Run::Whole(commits) = run_by_share(&program, 500, &Budget::unlimited()).unwrap() else { continue };
+            assert!(order::explains(&frame, &commits), "{level}, seed {seed}");
+            n_found += 1;
+        }
+        assert!(n_found >= 15, "{level}: {n_found} of 20");
     }
 }
 
@@ -118,6 +137,6 @@ fn a_budget_that_ends_is_said() {
     let stop = || Some(StopReason::Timeout);
     let ran = run(&program, aim(10, Taste::Likely), &Budget::new(&stop));
     assert!(matches!(ran, Err(StopReason::Timeout)));
-    let ran = run_in_step(&program, Reading::OneByOne, 10, &Budget::new(&stop));
+    let ran = run_in_step(&program, MERITS[0], 10, &Budget::new(&stop));
     assert!(matches!(ran, Err(StopReason::Timeout)));
 }

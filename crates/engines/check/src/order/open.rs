@@ -14,7 +14,7 @@ use super::place::{Placement, place};
 use super::repair::{Repair, Repaired};
 use super::{decide_by_order, decision_of, start};
 use crate::decision::{Decision, within};
-use crate::forward::{self, Aim, Program, Reading, Run, Taste};
+use crate::forward::{self, Aim, Merit, Program, Reading, Run, Taste};
 use crate::known::{Known, Saturation};
 use crate::problem::Problem;
 use crate::rule::{Events, Rule};
@@ -57,6 +57,9 @@ const FEW_MISFITS: usize = 20;
 
 /// Where sessions are in step, so many times as many states are kept: more of them if it came far with fewer.
 const TIMES_IN_STEP: [usize; 2] = [2, 8];
+
+const TIMES_IF_SMALL: usize = 8;
+const TIMES_BY_SHARE: usize = 32;
 
 /// One in so many transactions is far.
 const FAR: usize = 8;
@@ -282,17 +285,19 @@ impl Ways<'_> {
         // What is serial is allowed wherever transactions have snapshots.
         let serial = program.with_events(Events::One);
         let other = if program.events == Events::One { Reading::AtBegin } else { Reading::OneByOne };
-        let mut ways = vec![(program, own), (&serial, other)];
+        let mut ways = vec![(program, Merit::Progress(own)), (&serial, Merit::Progress(other)), (program, Merit::Told)];
         let mut furthest = Run::Part(Vec::new());
         for times in TIMES_IN_STEP {
             let mut reached = Vec::new();
-            for (program, reading) in ways {
-                let run = forward::run_in_step(program, reading, turn.width * times, budget)?;
+            for (program, merit) in ways {
+                // States that say nothing of progress are small.
+                let n_more = if merit == Merit::Told { TIMES_IF_SMALL } else { 1 };
+                let run = forward::run_in_step(program, merit, turn.width * times * n_more, budget)?;
                 match &run {
                     Run::Whole(_) => return Ok(run),
                     Run::Nothing if program.events == self.frame.rule.events => return Ok(run),
                     Run::Nothing => continue,
-                    Run::Part(commits) => reached.push((commits.len(), (program, reading))),
+                    Run::Part(commits) => reached.push((commits.len(), (program, merit))),
                 }
                 if matches!((&furthest, &run), (Run::Part(one), Run::Part(other)) if one.len() < other.len()) {
                     furthest = run;
@@ -302,7 +307,10 @@ impl Ways<'_> {
             reached.sort_by_key(|it| std::cmp::Reverse(it.0));
             ways = reached.into_iter().map(|it| it.1).collect();
         }
-        Ok(furthest)
+        let run = forward::run_by_share(program, turn.width * TIMES_BY_SHARE, budget)?;
+        let is_better =
+            |one: &Run| matches!((one, &run), (Run::Part(one), Run::Part(other)) if one.len() >= other.len());
+        Ok(if is_better(&furthest) { furthest } else { run })
     }
 
     /// Goes on from an order that begins like this, if more fits then.
