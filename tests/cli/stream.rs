@@ -236,7 +236,7 @@ fn a_check_goes_on_only_after_a_schedule_of_its_own() {
     resume("si", "h.jsonl", "c").ends(2).complains("without --resume it starts again");
     let header = "{\"isoscope-schedule\":1,\"level\":\"cc\",\"window\":13}\n";
     folder.write("weak", format!("{header}0\n"));
-    resume("cc", "h.jsonl", "weak").ends(2).complains("can go on");
+    resume("cc", "h.jsonl", "weak").ends(2).complains("cannot go on");
     resume("ser", "h.jsonl", "h.jsonl").ends(2).complains("is no schedule");
     folder.run(&[&GENERATE[..7], &["--seed", "2", "-o", "other.jsonl"]].concat()).ends(0);
     resume("ser", "other.jsonl", "c").ends(2).complains("is no schedule of this recording");

@@ -524,12 +524,14 @@ pub(crate) fn level_report(streamed: &Streamed, check: &StreamCheck, level: Leve
             (Judgement::Unknown { reason }, None)
         }
         Standing::Holds => {
-            let n = check.progress(level).n_certified as usize;
-            let streamed = check.streamed(level).without_times();
-            let schedule = if matches!(streamed, Level::SnapshotIsolation | Level::PrefixConsistency) {
-                Schedule::Events { events: Vec::new(), omitted: 2 * n }
-            } else {
-                Schedule::Order { order: Vec::new(), omitted: n }
+            let progress = check.progress(level);
+            let n = progress.n_certified as usize;
+            let schedule = match (check.streamed(level).without_times(), progress.n_pieces) {
+                (_, Some(n_pieces)) => Schedule::Events { events: Vec::new(), omitted: n_pieces as usize },
+                (Level::SnapshotIsolation | Level::PrefixConsistency, None) => {
+                    Schedule::Events { events: Vec::new(), omitted: 2 * n }
+                }
+                _ => Schedule::Order { order: Vec::new(), omitted: n },
             };
             (Judgement::Holds { evidence: Evidence { schedule, sources: Vec::new() } }, Some(Ok(())))
         }

@@ -7,7 +7,7 @@
 use crate::cut::{second_write, with_lost_writers_since};
 use crate::jsonl::{Pace, RawOp, RawScan, RawTxn, StreamedHeader, StreamedNames, TakeTxns, WrittenValues, stream_txns};
 use crate::{EndOfStream, ReadError, ReadOptions};
-use iso_history::{Access, Extent, History, HistoryBuilder, KeyId, Name, Place, PlaceUnit, TableId};
+use iso_history::{Access, Extent, History, HistoryBuilder, KeyId, Locking, Name, Place, PlaceUnit, TableId};
 use rustc_hash::FxHashSet;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -70,6 +70,9 @@ struct Part {
     left_tables: FxHashSet<Box<str>>,
     /// Keys that have turned out to be rows just now.
     rows: Vec<KeyId>,
+    /// The open statement, and whether it locks what it reads.
+    statement: Option<u32>,
+    locks: bool,
 }
 
 fn wanted(keys: &[KeyId]) -> Vec<bool> {
@@ -95,6 +98,8 @@ impl Part {
             tables,
             left_tables: FxHashSet::default(),
             rows: Vec::new(),
+            statement: None,
+            locks: false,
         }
     }
 
@@ -102,6 +107,14 @@ impl Part {
         if !self.wants(op.key) {
             return;
         }
+        self.turn_to(op.statement.map(|it| it.nth));
+        self.add(op);
+        if op.statement.is_some_and(|it| it.newest) {
+            self.builder.lock_last_read();
+        }
+    }
+
+    fn add(&mut self, op: &RawOp<'_>) {
         let key = self.builder.key_named(op.name);
         if op.access == Access::ReadList {
             let elements: Vec<_> = op.elements.iter().map(|it| self.builder.value_named(*it)).collect();
@@ -117,21 +130,56 @@ impl Part {
         }
     }
 
+    /// What follows is of this statement, if it is said of what.
+    fn turn_to(&mut self, statement: Option<u32>) {
+        if self.statement == statement {
+            return;
+        }
+        self.end_statement();
+        if statement.is_some() {
+            self.builder.begin_statement();
+        }
+        self.statement = statement;
+    }
+
+    fn end_statement(&mut self) {
+        if self.statement.take().is_some() {
+            let locking = if std::mem::take(&mut self.locks) { Locking::ForUpdate } else { Locking::Free };
+            self.builder.end_statement(locking);
+        }
+    }
+
     /// What a scan said of the keys that are asked for.
     fn scan(&mut self, txn: &RawTxn<'_>, scan: &RawScan) {
         let (table, ops) = (txn.tables.name(scan.table), &txn.ops[scan.ops.clone()]);
         let predicate = || (*scan.predicate).clone();
         let wanted: Vec<&RawOp<'_>> = ops.iter().filter(|it| self.wants(it.key)).collect();
+        self.turn_to(Some(scan.statement.nth));
+        let is_of_it = |it: &&RawOp<'_>| it.statement.is_some_and(|it| it.nth == scan.statement.nth);
+        let mut writes = txn.ops.iter().filter(is_of_it).filter(|it| it.access == Access::Write).peekable();
+        let locks = writes.peek().is_none();
+        // A part of a scan says so with each row.
+        let is_whole = scan.extent == Extent::Whole;
+        if is_whole && scan.statement.newest && !writes.any(|it| self.wants(it.key)) {
+            // Nobody can tell from these keys that it saw newest versions.
+            if !locks && !wanted.is_empty() {
+                return wanted.into_iter().for_each(|it| self.add(it));
+            }
+            self.locks = true;
+        }
         let builder = &mut self.builder;
         let mut named = |it: &RawOp<'_>| (builder.key_named(it.name), builder.value_named(it.value));
-        let rows: Vec<_> = wanted.into_iter().map(|it| (it.access, named(it))).collect();
+        let rows: Vec<_> = wanted.into_iter().map(|it| (it, named(it))).collect();
         if scan.extent == Extent::Whole {
             return builder.scan(table, predicate(), rows.into_iter().map(|it| it.1));
         }
-        for (access, (key, value)) in rows {
-            match access {
+        for (op, (key, value)) in rows {
+            match op.access {
                 Access::Omit => builder.omit(table, predicate(), key),
                 _ => builder.returned(table, predicate(), key, value),
+            }
+            if op.statement.is_some_and(|it| it.newest) {
+                builder.lock_last_read();
             }
         }
     }
@@ -210,6 +258,7 @@ impl TakeTxns for Part {
             next = scan.ops.end;
         }
         txn.ops[next..].iter().for_each(|it| self.op(it));
+        self.end_statement();
         self.builder.end(txn.outcome);
         ControlFlow::Continue(())
     }

@@ -358,7 +358,9 @@ impl HistoryBuilder {
             sql.predicates.len() as u32 - 1
         });
         let (txn, end) = (TxnId::from_index(self.history.txn_outcome.len()), self.history.op_touch.len() as u32);
-        sql.scans.push(ScanEntry { txn, start, end, table, predicate, extent });
+        let nth = if self.statement.is_some() { sql.statements.len() as u32 } else { u32::MAX };
+        let statement = Statement { start: nth, end: nth, locking: Locking::Free };
+        sql.scans.push(ScanEntry { txn, start, end, table, predicate, extent, statement });
     }
 
     /// Adds reads and writes of registers, and appends, to the open transaction: the columns of as many operations.
@@ -505,6 +507,7 @@ impl HistoryBuilder {
         let max_omissions = max_omissions.min(MAX_ENTRIES - self.history.n_ops());
         let omitted = self.history.omitted_rows(&tables, max_omissions).ok_or(TooManyRows)?;
         self.history.insert_omissions(&omitted);
+        self.history.sql.note_statements_of_scans();
         self.history.note_newest();
         self.history.note_made();
         self.history.forget_trivial_statements();

@@ -44,5 +44,5 @@ pub use predicate::{Column, Comparison, Predicate};
 pub use project::Projection;
 pub use sources::{Source, Sources};
 pub use statements::{Extent, Locking, PieceKind, Scan, Snapshots, Statement};
-pub use streamed::{StreamedBlock, StreamedOp, StreamedTxn, StreamedValue};
+pub use streamed::{StreamedBlock, StreamedOp, StreamedPieces, StreamedStatement, StreamedTxn, StreamedValue};
 pub use streamed_scans::{Omitted, StreamedRows, StreamedScan, StreamedTables};

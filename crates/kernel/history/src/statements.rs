@@ -54,6 +54,8 @@ pub(crate) struct ScanEntry {
     pub(crate) table: u32,
     pub(crate) predicate: u32,
     pub(crate) extent: Extent,
+    /// What it is a part of; before the history is complete, its number.
+    pub(crate) statement: Statement,
 }
 
 /// How much of a scan the history has.
@@ -171,6 +173,17 @@ impl History {
         // Scans without operations stand where the next one begins.
         let before = self.sql.scans[..n_up_to_it].iter().rposition(|it| it.start < it.end)?;
         (op.raw() < self.sql.scans[before].end).then(|| ScanId::from_index(before))
+    }
+
+    /// The statement that a scan is a part of, also if it has no operations.
+    pub fn statement_of_scan(&self, scan: ScanId) -> Statement {
+        self.sql.scans[scan.index()].statement
+    }
+
+    /// Does a scan see newest versions of the rows that it does not return? It does if its statement writes or locks.
+    pub fn omits_newest(&self, scan: ScanId) -> bool {
+        let statement = self.statement_of_scan(scan);
+        statement.locking == Locking::ForUpdate || statement.ops().any(|it| self.op(it).is_write())
     }
 
     /// The scans of a transaction, in program order.
@@ -365,6 +378,14 @@ impl History {
 }
 
 impl Sql {
+    /// All statements are known: scans have theirs instead of its number.
+    pub(crate) fn note_statements_of_scans(&mut self) {
+        for scan in &mut self.scans {
+            let alone = Statement { start: scan.start, end: scan.end, locking: Locking::Free };
+            scan.statement = self.statements.get(scan.statement.start as usize).copied().unwrap_or(alone);
+        }
+    }
+
     pub(crate) fn matches(
         &self,
         table: u32,

@@ -6,6 +6,10 @@
 //! register that holds its last element, and reads of it also say what it held before that. A scan is a read of each row that it
 //! returned, and says which other rows did not match.
 
+mod pieces;
+
+pub use pieces::StreamedPieces;
+
 use crate::streamed_scans::{Omitted, StreamedScan, StreamedTables};
 use crate::{Access, Datum, Extent, KeyId, Name, Outcome, Predicate, SessionId, TableId};
 use std::sync::Arc;
@@ -53,10 +57,23 @@ impl From<&Datum> for StreamedValue {
 /// A key with what was read or written there.
 pub type StreamedOp = (KeyId, StreamedValue);
 
+/// Which statement of its transaction a read is of, and what it sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamedStatement {
+    /// The statement, by a number that grows from one to the next.
+    pub nth: u32,
+    /// Does it see the newest version of its row, and not a snapshot? Such a row is locked until the transaction ends.
+    pub newest: bool,
+}
+
 /// Transactions that follow each other in a recording.
 #[derive(Clone, Debug, Default)]
 pub struct StreamedBlock {
     heads: Vec<Head>,
+    /// What is said of the reads of some transactions, one for each.
+    statements: Vec<StreamedStatement>,
+    /// The statement of what is pushed next, if that is said.
+    open: Option<StreamedStatement>,
     /// For each transaction its reads, its writes, and what it overwrote itself.
     ops: Vec<StreamedOp>,
     writes: Vec<StreamedOp>,
@@ -77,6 +94,8 @@ struct ScanEntry {
     /// Where its rows begin, and how many there are.
     start: u32,
     n_rows: u32,
+    /// The statement, and what it sees of rows that it does not return.
+    statement: Option<StreamedStatement>,
 }
 
 #[derive(Clone, Debug)]
@@ -95,7 +114,22 @@ struct Head {
     n_lists: u32,
     scans: u32,
     n_scans: u32,
+    statements: u32,
+    n_statements: u32,
+    part: Part,
     contradicted: Option<KeyId>,
+}
+
+/// What a transaction of a block is a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// What it read is locked until the last part.
+    pub(crate) locks: bool,
+    pub(crate) is_last: bool,
+}
+
+impl Part {
+    pub(crate) const WHOLE: Self = Self { locks: false, is_last: true };
 }
 
 /// A transaction, as one who replays it needs it.
@@ -118,6 +152,8 @@ pub struct StreamedTxn<'b> {
     hidden: &'b [StreamedOp],
     lists: Lists<'b>,
     scans: Scans<'b>,
+    statements: &'b [StreamedStatement],
+    part: Part,
     contradicted: Option<KeyId>,
 }
 
@@ -184,8 +220,7 @@ impl StreamedBlock {
         (begin, end): (Option<i64>, Option<i64>),
     ) {
         let end = end.filter(|_| outcome != Outcome::Indeterminate);
-        let (start, lists, scans) = (self.ops.len() as u32, self.lists.len() as u32, self.scans.len() as u32);
-        let (n_reads, n_writes, n_hidden, n_lists, n_scans) = (0, 0, 0, 0, 0);
+        self.open = None;
         self.heads.push(Head {
             session,
             nth,
@@ -193,16 +228,30 @@ impl StreamedBlock {
             begin,
             end,
             outcome,
-            start,
-            n_reads,
-            n_writes,
-            n_hidden,
-            lists,
-            n_lists,
-            scans,
-            n_scans,
+            start: self.ops.len() as u32,
+            n_reads: 0,
+            n_writes: 0,
+            n_hidden: 0,
+            lists: self.lists.len() as u32,
+            n_lists: 0,
+            scans: self.scans.len() as u32,
+            n_scans: 0,
+            statements: self.statements.len() as u32,
+            n_statements: 0,
+            part: Part::WHOLE,
             contradicted: None,
         });
+    }
+
+    /// What is added next to the last transaction is of this statement. Said of all of its operations, or of none: then each is a
+    /// statement by itself that reads a snapshot.
+    pub fn in_statement(&mut self, statement: StreamedStatement) {
+        self.open = Some(statement);
+    }
+
+    fn push_read(&mut self, key: KeyId, value: StreamedValue) {
+        self.ops.push((key, value));
+        self.statements.extend(self.open);
     }
 
     /// Adds the next operation of the last transaction: a read that returned the value, or a write or an append of it. Others
@@ -210,7 +259,7 @@ impl StreamedBlock {
     pub fn push(&mut self, access: Access, key: KeyId, value: StreamedValue) -> Result<(), Access> {
         let own = self.writes.iter_mut().find(|it| it.0 == key);
         match (access, own) {
-            (Access::Read, None) => self.ops.push((key, value)),
+            (Access::Read, None) => self.push_read(key, value),
             (Access::Read, Some(own)) => {
                 if own.1 != value {
                     self.contradict(key);
@@ -245,22 +294,25 @@ impl StreamedBlock {
             return;
         }
         self.lists.push((key, start as u32));
-        self.ops.push((key, self.elements[start..].last().cloned().unwrap_or(StreamedValue::Empty)));
+        self.push_read(key, self.elements[start..].last().cloned().unwrap_or(StreamedValue::Empty));
     }
 
     /// Adds a scan to the last transaction, with every row that it returned: each of them is a read. What the transaction wrote
-    /// itself comes first, as for reads. Returned rows match, and so does no row of its own that was not returned.
+    /// itself comes first, as for reads. Returned rows match, and so does no row of its own that was not returned. The open
+    /// statement is about rows that were not returned, others are named with their rows.
     pub fn push_scan(
         &mut self,
         (table, predicate): (TableId, Arc<Predicate>),
-        returned: impl IntoIterator<Item = (KeyId, StreamedValue)>,
+        returned: impl IntoIterator<Item = (StreamedOp, Option<StreamedStatement>)>,
         tables: &StreamedTables,
     ) {
-        let start = self.scan_rows.len();
-        for (row, value) in returned {
-            self.push_returned((table, &predicate), (row, value), tables);
-            self.scan_rows.push(row);
+        let (start, omitting) = (self.scan_rows.len(), self.open);
+        for (row, statement) in returned {
+            self.open = statement;
+            self.scan_rows.push(row.0);
+            self.push_returned((table, &predicate), row, tables);
         }
+        self.open = omitting;
         let n_returned = self.scan_rows.len();
         for nth in 0..self.writes.len() {
             let row = self.writes[nth].0;
@@ -310,7 +362,7 @@ impl StreamedBlock {
 
     fn end_scan(&mut self, table: TableId, predicate: Arc<Predicate>, extent: Extent, start: usize) {
         let n_rows = (self.scan_rows.len() - start) as u32;
-        self.scans.push(ScanEntry { table, predicate, extent, start: start as u32, n_rows });
+        self.scans.push(ScanEntry { table, predicate, extent, start: start as u32, n_rows, statement: self.open });
     }
 
     fn contradict(&mut self, key: KeyId) {
@@ -327,43 +379,47 @@ impl StreamedBlock {
         head.n_hidden = self.hidden.len() as u32;
         head.n_lists = self.lists.len() as u32 - head.lists;
         head.n_scans = self.scans.len() as u32 - head.scans;
+        head.n_statements = self.statements.len() as u32 - head.statements;
+        debug_assert!(head.n_statements == 0 || head.n_statements == head.n_reads, "all reads have one, or none has");
         self.ops.append(&mut self.writes);
         self.ops.append(&mut self.hidden);
     }
 
     /// Adds a transaction of another block.
     pub fn copy(&mut self, txn: &StreamedTxn<'_>) {
-        let StreamedTxn { session, nth, at, begin, end, outcome, contradicted, .. } = *txn;
-        let (start, lists, scans) = (self.ops.len() as u32, self.lists.len() as u32, self.scans.len() as u32);
-        let n_scans = txn.scans.entries.len() as u32;
-        let (n_reads, n_writes) = (txn.reads.len() as u32, txn.writes.len() as u32);
-        let (n_hidden, n_lists) = (txn.hidden.len() as u32, txn.lists.starts.len() as u32);
-        self.heads.push(Head {
-            session,
-            nth,
-            at,
-            begin,
-            end,
-            outcome,
-            start,
-            n_reads,
-            n_writes,
-            n_hidden,
-            lists,
-            n_lists,
-            scans,
-            n_scans,
-            contradicted,
-        });
-        self.ops.extend(txn.reads.iter().chain(txn.writes).chain(txn.hidden).cloned());
+        self.begin((txn.session, txn.nth), txn.at, txn.outcome, (txn.begin, txn.end));
+        self.ops.extend_from_slice(txn.reads);
+        self.statements.extend_from_slice(txn.statements);
         for (key, elements) in txn.lists() {
-            self.lists.push((key, self.elements.len() as u32));
-            self.elements.extend_from_slice(elements);
+            self.copy_list(key, elements);
         }
-        for entry in txn.scans.entries {
-            let start = self.scan_rows.len() as u32;
-            self.scan_rows.extend_from_slice(&txn.scans.rows[entry.start as usize..][..entry.n_rows as usize]);
-            self.scans.push(ScanEntry { start, ..entry.clone() });
+        for nth in 0..txn.scans.entries.len() {
+            self.copy_scan(txn, nth);
+        }
+        self.copy_writes(txn);
+        self.end_copy(txn.part, txn.contradicted);
+    }
+
+    fn copy_list(&mut self, key: KeyId, elements: &[StreamedValue]) {
+        self.lists.push((key, self.elements.len() as u32));
+        self.elements.extend_from_slice(elements);
+    }
+
+    fn copy_scan(&mut self, txn: &StreamedTxn<'_>, nth: usize) {
+        let (entry, start) = (&txn.scans.entries[nth], self.scan_rows.len() as u32);
+        self.scan_rows.extend_from_slice(&txn.scans.rows[entry.start as usize..][..entry.n_rows as usize]);
+        self.scans.push(ScanEntry { start, ..entry.clone() });
+    }
+
+    fn copy_writes(&mut self, txn: &StreamedTxn<'_>) {
+        self.writes.extend_from_slice(txn.writes);
+        self.hidden.extend_from_slice(txn.hidden);
+    }
+
+    fn end_copy(&mut self, part: Part, contradicted: Option<KeyId>) {
+        self.end();
+        if let Some(head) = self.heads.last_mut() {
+            (head.part, head.contradicted) = (part, contradicted);
         }
     }
 
@@ -402,6 +458,8 @@ impl StreamedBlock {
                 elements: &self.elements,
             },
             scans: Scans { entries: scans, rows: &self.scan_rows },
+            statements: &self.statements[head.statements as usize..][..head.n_statements as usize],
+            part: head.part,
             contradicted: head.contradicted,
         }
     }
@@ -447,6 +505,18 @@ impl<'b> StreamedTxn<'b> {
     #[inline]
     pub fn has_scans(&self) -> bool {
         !self.scans.entries.is_empty()
+    }
+
+    /// Is it a part of a transaction that locks what it reads, until the last part?
+    #[inline]
+    pub fn locks(&self) -> bool {
+        self.part.locks
+    }
+
+    /// Is it a whole transaction, or the last part of one?
+    #[inline]
+    pub fn is_last(&self) -> bool {
+        self.part.is_last
     }
 
     /// A key that it wrote and then read with another value than its own, or a row that does not fit its scan by itself.

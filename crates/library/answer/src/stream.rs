@@ -22,7 +22,9 @@ use chosen::Choice;
 use held::Held;
 use iso_check::stream::{Left, Misfit, Resolved, Stream, Why};
 use iso_evidence::{Budget, Refutation, StreamedReplay, StreamedStep, Uncertified};
-use iso_history::{Datum, History, KeyId, StreamedBlock, StreamedTxn, StreamedValue, TableId};
+use iso_history::{
+    Datum, History, KeyId, StreamedBlock, StreamedPieces, StreamedTxn, StreamedValue, TableId,
+};
 use iso_spec::Level;
 use replay::{Kept, Replayer};
 use std::sync::Arc;
@@ -134,6 +136,8 @@ pub struct Suspect {
 pub struct Progress {
     /// How many committed transactions were replayed.
     pub n_certified: u64,
+    /// How many pieces of them, if statements have snapshots and the replay is over.
+    pub n_pieces: Option<u64>,
     /// How many transactions are in the window.
     pub n_window: usize,
     /// How many transactions do not fit and are not decided.
@@ -151,6 +155,10 @@ struct Track {
     level: Level,
     /// As what it is streamed.
     streamed: Level,
+    /// Where statements have snapshots: how transactions are cut.
+    pieces: Option<StreamedPieces>,
+    /// How many transactions, or pieces of some, it was given.
+    n_steps: u64,
     /// Nothing once that is settled.
     choice: Option<Choice>,
     /// How many transactions its window should have.
@@ -201,6 +209,8 @@ impl StreamCheck {
             Ok(Track {
                 level: *level,
                 streamed,
+                pieces: streamed.snapshots().map(StreamedPieces::new),
+                n_steps: 0,
                 choice,
                 window: asked,
                 has_begun: false,
@@ -242,7 +252,7 @@ impl StreamCheck {
         let txn = block.txn(idx);
         self.times.hear(&txn);
         for track in &mut self.tracks {
-            track.take(self.n_txns, (block, idx, &txn), recording, steps, budget);
+            track.take((block, idx), recording, steps, budget);
         }
         self.n_txns += 1;
     }
@@ -263,7 +273,7 @@ impl StreamCheck {
     pub fn go_on(&mut self, recording: &dyn Recording, steps: &mut dyn Steps, budget: &Budget<'_>) {
         for track in &mut self.tracks {
             track.follow_itself_soon(recording, steps, budget);
-            for _ in 0..track.held.n_waiting_long(self.n_txns) {
+            for _ in 0..track.held.n_waiting_long(track.n_steps) {
                 track.take_held(Held::any, recording, steps, budget);
             }
         }
@@ -364,6 +374,7 @@ impl Track {
         let effort = self.stream.as_ref().map(Stream::effort).unwrap_or_default();
         Progress {
             n_certified: self.replay.as_ref().map_or(self.n_certified, Replayer::n_scheduled),
+            n_pieces: self.replay.as_ref().and_then(Replayer::n_pieces),
             n_window: effort.n_txns,
             n_suspects: self.n_suspects,
             n_resolved: self.n_resolved,
@@ -374,8 +385,7 @@ impl Track {
 
     fn take(
         &mut self,
-        id: u64,
-        (block, idx, txn): (&Arc<StreamedBlock>, usize, &StreamedTxn<'_>),
+        (block, idx): (&Arc<StreamedBlock>, usize),
         recording: &dyn Recording,
         steps: &mut dyn Steps,
         budget: &Budget<'_>,
@@ -389,9 +399,22 @@ impl Track {
         if let Some(Err(why)) = self.replay.as_mut().map(|it| it.tell(block, idx)) {
             return self.refuse(why);
         }
-        self.txns.push(block, idx, txn.outcome);
-        self.held.push(id, txn);
+        match &mut self.pieces {
+            None => self.take_step(block, idx),
+            Some(pieces) => {
+                let (block, range) = pieces.of(block, idx);
+                range.for_each(|it| self.take_step(&block, it));
+            }
+        }
         while self.take_held(Held::next, recording, steps, budget) {}
+    }
+
+    /// A transaction, or a piece of one, waits until it is its turn.
+    fn take_step(&mut self, block: &Arc<StreamedBlock>, idx: usize) {
+        let txn = block.txn(idx);
+        self.txns.push(block, idx, txn.outcome);
+        self.held.push(self.n_steps, &txn);
+        self.n_steps += 1;
     }
 
     /// The window takes the next of those that wait, if there is one.
@@ -476,8 +499,8 @@ impl Track {
             self.standing = Standing::Undecided;
             return;
         }
-        // In which order appends happened is guessed until somebody reads the list.
-        if self.has_lists {
+        // In which order appends happened is guessed until somebody reads the list, and which of two equal versions was locked.
+        if self.has_lists || self.pieces.is_some() {
             self.standing = Standing::Undecided;
             self.n_suspects += 1;
             self.suspects.push(Suspect { at: 0, why: why.to_string(), keys: Vec::new() });
@@ -555,8 +578,7 @@ impl Track {
 
     /// Does the recording show a violation on these keys?
     fn is_shown(&mut self, keys: &[KeyId], recording: &dyn Recording, budget: &Budget<'_>) -> bool {
-        // What is read again has no statements, which levels of databases look at.
-        if self.level.is_of_databases() || keys.is_empty() {
+        if keys.is_empty() {
             return false;
         }
         let Some(history) = recording.about(keys) else { return false };

@@ -6,8 +6,12 @@
 
 #[path = "../../../kernel/history/tests/common/mod.rs"]
 mod common;
+#[path = "streams/pieces.rs"]
+mod pieces;
 #[path = "streams/scanned.rs"]
 mod scanned;
+#[path = "../../../kernel/history/tests/common/sql.rs"]
+mod sql;
 
 use common::{Random, Shape, each_history, history, show};
 use iso_answer::check;
@@ -46,9 +50,13 @@ struct Tally {
 impl Tally {
     /// Streams a history in a window, and compares what is decided.
     fn compare(&mut self, history: &History, window: usize) {
+        self.compare_at(&LEVELS, history, window);
+    }
+
+    fn compare_at(&mut self, levels: &[Level], history: &History, window: usize) {
         let Some(told) = Told::new(history) else { return };
         let mut saved = Saved::default();
-        let streamed = told.check(&LEVELS, window, &mut saved, &Budget::unlimited()).unwrap();
+        let streamed = told.check(levels, window, &mut saved, &Budget::unlimited()).unwrap();
         for (level, standing) in streamed.standings() {
             let expected = check(history, level, &Budget::unlimited()).is_allowed();
             match standing {
@@ -248,6 +256,46 @@ fn cuts(steps: &[(u64, StreamedStep, Vec<u64>)]) -> Vec<usize> {
     std::iter::once(0).chain(steps.iter().enumerate().filter_map(is_cut)).collect()
 }
 
+/// Stops a check somewhere, and goes on with it: how often that was possible, and how often a changed schedule was refused.
+fn resume(random: &mut Random, history: &History, level: Level, window: usize) -> (usize, usize) {
+    let (mut n_resumed, mut n_refused) = (0, 0);
+    let told = Told::new(history).unwrap();
+    let mut saved = Saved::default();
+    let whole = told.check(&[level], window, &mut saved, &Budget::unlimited()).unwrap();
+    let steps: Vec<_> = saved.steps.into_iter().map(|(_, txn, step, sources)| (txn, step, sources)).collect();
+    let cuts = cuts(&steps);
+    let cut = cuts[random.below(cuts.len())];
+    let mut more = Saved::default();
+    let goes_on = told.check_after((level, window), &steps[..cut], &mut more, &Budget::unlimited());
+    let goes_on = goes_on.unwrap().unwrap();
+    let expected = check(history, level, &Budget::unlimited()).is_allowed();
+    for check in [&whole, &goes_on] {
+        let found = check.is_allowed(level);
+        assert!(found.is_none() || found == expected, "{level}, {}", show(history));
+    }
+    if goes_on.is_allowed(level) == Some(true) {
+        // What was saved before and after is one schedule.
+        n_resumed += 1;
+        let before = steps[..cut].iter().map(|(txn, step, sources)| (level, *txn, *step, sources.clone()));
+        Saved { steps: before.chain(more.steps).collect() }.replay(&told, level, window);
+    }
+    // A schedule that was changed is refused, or explains the history all the same.
+    if cut > 1 {
+        let mut changed = steps[..cut].to_vec();
+        let (one, other) = (random.below(cut), random.below(cut));
+        changed.swap(one, other);
+        match told.check_after((level, window), &changed, &mut Saved::default(), &Budget::unlimited()) {
+            Ok(None) => {}
+            Ok(Some(check)) => {
+                let found = check.is_allowed(level);
+                assert!(found.is_none() || found == expected, "{level}");
+            }
+            Err(_) => n_refused += 1,
+        }
+    }
+    (n_resumed, n_refused)
+}
+
 #[test]
 fn a_check_that_goes_on_after_a_saved_schedule_answers_as_one_that_was_not_stopped() {
     let (mut n_resumed, mut n_refused) = (0, 0);
@@ -256,41 +304,10 @@ fn a_check_that_goes_on_after_a_saved_schedule_answers_as_one_that_was_not_stopp
         let rows = if random.percent(50) { Rows::Registers } else { Rows::Lists };
         let history = run_of_a_store(&mut random, rows);
         let window = 1 + random.below(24);
-        let Some(told) = Told::new(&history) else { continue };
         for level in LEVELS.into_iter().take(5) {
-            let mut saved = Saved::default();
-            let whole = told.check(&[level], window, &mut saved, &Budget::unlimited()).unwrap();
-            let steps: Vec<_> = saved.steps.into_iter().map(|(_, txn, step, sources)| (txn, step, sources)).collect();
-            let cuts = cuts(&steps);
-            let cut = cuts[random.below(cuts.len())];
-            let mut more = Saved::default();
-            let goes_on = told.check_after((level, window), &steps[..cut], &mut more, &Budget::unlimited());
-            let goes_on = goes_on.unwrap().unwrap();
-            let expected = check(&history, level, &Budget::unlimited()).is_allowed();
-            for check in [&whole, &goes_on] {
-                let found = check.is_allowed(level);
-                assert!(found.is_none() || found == expected, "{level}, seed {seed}:\n{}", show(&history));
-            }
-            if goes_on.is_allowed(level) == Some(true) {
-                // What was saved before and after is one schedule.
-                n_resumed += 1;
-                let before = steps[..cut].iter().map(|(txn, step, sources)| (level, *txn, *step, sources.clone()));
-                Saved { steps: before.chain(more.steps).collect() }.replay(&told, level, window);
-            }
-            // A schedule that was changed is refused, or explains the history all the same.
-            if cut > 1 {
-                let mut changed = steps[..cut].to_vec();
-                let (one, other) = (random.below(cut), random.below(cut));
-                changed.swap(one, other);
-                match told.check_after((level, window), &changed, &mut Saved::default(), &Budget::unlimited()) {
-                    Ok(None) => {}
-                    Ok(Some(check)) => {
-                        let found = check.is_allowed(level);
-                        assert!(found.is_none() || found == expected, "{level}, seed {seed}");
-                    }
-                    Err(_) => n_refused += 1,
-                }
-            }
+            let (resumed, refused) = resume(&mut random, &history, level, window);
+            n_resumed += resumed;
+            n_refused += refused;
         }
     }
     assert!(n_resumed > 20 && n_refused > 20, "{n_resumed} resumed, {n_refused} refused");

@@ -143,7 +143,7 @@ impl Resuming {
             bail!("{name} begins with {}, and this check with {header}; without --resume it starts again", self.header);
         }
         let Some(state) = state else {
-            bail!("checks of sser, ser, ssi, si and pc can go on; without --resume this one starts again");
+            bail!("checks of cc, ra and rc cannot go on; without --resume this one starts again");
         };
         self.state = Some(state);
         Ok(())

@@ -18,8 +18,8 @@ use crate::pipeline::in_order;
 use crate::sink::Sink;
 use crate::{Format, Header, ReadError, ReadOptions};
 use iso_history::{
-    Access, Datum, Defect, Extent, History, KeyId, Name, Op, PlaceUnit, Predicate, SessionId, Severity, StreamedTables,
-    TableId,
+    Access, Datum, Defect, Extent, History, KeyId, Name, Op, OpId, PlaceUnit, Predicate, ScanId, SessionId, Severity,
+    StreamedStatement, StreamedTables, TableId,
 };
 use rows::leave_omissions;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -403,7 +403,8 @@ impl Streamer<'_> {
             let (key_kind, value_kind) = scanned.kinds[idx];
             let name = scanned.name((key_kind, scanned.keys[idx]));
             let value = scanned.name((value_kind, scanned.values[idx]));
-            ops.push(RawOp { access: scanned.accesses[idx], key: self.names.key_id(name), name, value, elements: &[] });
+            let (access, key) = (scanned.accesses[idx], self.names.key_id(name));
+            ops.push(RawOp { access, key, name, value, elements: &[], statement: None });
         }
         if !self.names.lists.is_empty() || ops.iter().any(|it| it.access == Access::Append) {
             self.tell_lists(ops, n_keys, at);
@@ -467,16 +468,21 @@ impl Streamer<'_> {
     }
 
     fn other_txn(&mut self, history: &History, at: u64) {
+        // A list that was appended to is no part of a snapshot.
+        let locked = history.with_locked_lists();
+        let history = locked.as_ref().unwrap_or(history);
+        let has_statements = history.has_statements() || locked.is_some();
         for txn in history.txns() {
             let n_keys = self.names.n_keys;
             let mut scans: Vec<RawScan> = Vec::new();
-            for scan in history.scans_of(txn).map(|it| history.scan(it)) {
+            for id in history.scans_of(txn) {
+                let (scan, statement) = (history.scan(id), statement_of_scan(history, id));
                 let table = self.scanned_table(scan.table);
                 if !scan.predicate.foreign().is_empty() {
                     self.out_of_reach = Some("has a scan that only the database can evaluate".to_owned());
                 }
                 let predicate = self.names.predicate(scan.predicate);
-                scans.push(RawScan { table, predicate, extent: scan.extent, ops: scan.ops.clone() });
+                scans.push(RawScan { table, predicate, extent: scan.extent, ops: scan.ops.clone(), statement });
             }
             let elements = |it| if let Op::ReadList { values, .. } = history.op(it) { values } else { &[] };
             let elements: Vec<Name<'_>> = history.ops(txn).flat_map(elements).map(|it| history.value(*it)).collect();
@@ -490,6 +496,7 @@ impl Streamer<'_> {
                 }
                 let is_of_whole =
                     scans.get(scan).is_some_and(|it| it.extent == Extent::Whole && it.ops.contains(&op.index()));
+                let statement = has_statements.then(|| statement_of(history, op));
                 let op = history.op(op);
                 if is_of_whole && matches!(op, Op::Omit { .. }) {
                     continue;
@@ -505,7 +512,7 @@ impl Streamer<'_> {
                     Op::ReadList { .. } => (Access::ReadList, Name::Null),
                     Op::Omit { .. } => (Access::Omit, Name::Null),
                 };
-                ops.push(RawOp { access, key: self.names.key_id(name), name, value, elements });
+                ops.push(RawOp { access, key: self.names.key_id(name), name, value, elements, statement });
             }
             leave_omissions(history, txn, &mut scans);
             self.tell_lists(&ops, n_keys, at);
@@ -523,6 +530,18 @@ impl Streamer<'_> {
             self.flow = self.taker.txn(&txn);
         }
     }
+}
+
+/// The statement of an operation. Those with operations have odd numbers, and those without have even ones between them.
+fn statement_of(history: &History, op: OpId) -> StreamedStatement {
+    let start = history.statement_of(op).ops().next().unwrap_or(op);
+    StreamedStatement { nth: 2 * start.raw() + 1, newest: history.sees_newest(op) }
+}
+
+fn statement_of_scan(history: &History, scan: ScanId) -> StreamedStatement {
+    let first = history.statement_of_scan(scan).ops().next();
+    let nth = first.map_or(2 * history.scan(scan).ops.start as u32, |it| 2 * it.raw() + 1);
+    StreamedStatement { nth, newest: history.omits_newest(scan) }
 }
 
 impl Streamer<'_> {

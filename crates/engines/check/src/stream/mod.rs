@@ -133,6 +133,10 @@ impl Stream {
             | Level::StrongSnapshotIsolation
             | Level::SnapshotIsolation
             | Level::PrefixConsistency => Engine::Strong(Box::new(Strong::new(level, default_initial))),
+            // What is taken are pieces of transactions.
+            Level::StatementSnapshots | Level::TransactionSnapshot => {
+                Engine::Strong(Box::new(Strong::new(Level::Serializable, default_initial)))
+            }
             Level::CausalConsistency | Level::ReadAtomic | Level::ReadCommitted => {
                 Engine::Weak(Box::new(Weak::new(level, default_initial, window as u64)))
             }
@@ -260,7 +264,7 @@ impl Stream {
         budget: &Budget<'_>,
     ) -> Resolved {
         match &mut self.engine {
-            Engine::Strong(it) => it.resolve(self.level, misfits, txn, budget),
+            Engine::Strong(it) => it.resolve(exact(self.level), misfits, txn, budget),
             Engine::Weak(_) => Resolved::Unknown,
         }
     }
@@ -274,7 +278,7 @@ impl Stream {
         budget: &Budget<'_>,
     ) -> Resolved {
         match &mut self.engine {
-            Engine::Strong(it) => it.resolve_smaller(self.level, misfits, max_txns, (txn, budget)),
+            Engine::Strong(it) => it.resolve_smaller(exact(self.level), misfits, max_txns, (txn, budget)),
             Engine::Weak(_) => Resolved::Unknown,
         }
     }
@@ -288,4 +292,9 @@ impl Stream {
             Engine::Weak(it) => it.effort(),
         }
     }
+}
+
+/// What the exact engine is asked about a window: pieces are serializable, or not.
+fn exact(level: Level) -> Level {
+    if level.snapshots().is_some() { Level::Serializable } else { level }
 }

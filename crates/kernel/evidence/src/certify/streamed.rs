@@ -5,6 +5,9 @@
 //! and "everybody once" need one number a session and two counts; real time needs the latest begin so far, as in
 //! [`super::schedule`]. Lists are kept whole, and compared whole. Scans are compared with all rows that are there
 //! ([`super::streamed_scans`]).
+//!
+//! At levels whose statements have snapshots, what is told and scheduled are pieces of transactions
+//! ([`iso_history::StreamedPieces`]), one after the other. What a piece locks does not change until the last one.
 
 use super::streamed_scans::Tables;
 use super::streamed_sight::Sight;
@@ -35,6 +38,8 @@ pub struct StreamedReplay {
     n_commits: u64,
     n_told: u64,
     n_scheduled: u64,
+    /// Of these, how many were whole, or the last pieces.
+    n_whole: u64,
     lists: Lists,
     tables: Tables,
     sight: Option<Sight>,
@@ -96,7 +101,7 @@ struct Held {
     changed_at: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct SessionState {
     /// How far the schedule is: the next transaction must have this number at least.
     next: u32,
@@ -104,6 +109,8 @@ struct SessionState {
     open: Option<(u32, u64)>,
     /// How many the recording has told of.
     n_told: u32,
+    /// What the pieces of the transaction in hand have locked, each with when it had changed.
+    locked: Vec<(KeyId, u64)>,
 }
 
 impl StreamedReplay {
@@ -111,7 +118,10 @@ impl StreamedReplay {
     /// cannot be replayed as a stream. `memory` says for how many steps the weak levels remember versions.
     pub fn new(level: Level, default_initial: StreamedValue, memory: usize) -> Option<Self> {
         let form = match level {
-            Level::Serializable | Level::StrictSerializable => Form::Serial,
+            Level::Serializable
+            | Level::StrictSerializable
+            | Level::StatementSnapshots
+            | Level::TransactionSnapshot => Form::Serial,
             Level::SnapshotIsolation | Level::StrongSnapshotIsolation => Form::Snapshots { first_committer_wins: true },
             Level::PrefixConsistency => Form::Snapshots { first_committer_wins: false },
             Level::CausalConsistency | Level::ReadAtomic | Level::ReadCommitted => Form::Sighted,
@@ -126,6 +136,7 @@ impl StreamedReplay {
             n_commits: 0,
             n_told: 0,
             n_scheduled: 0,
+            n_whole: 0,
             lists: Lists::default(),
             tables: Tables::default(),
             sight: (form == Form::Sighted).then(|| Sight::new(level, default_initial, memory as u64)),
@@ -180,6 +191,7 @@ impl StreamedReplay {
                 self.leave_real_time(txn)?;
                 self.begin_real_time(txn);
                 self.read(txn)?;
+                self.keep_locks(txn)?;
                 self.write(txn);
             }
             (Form::Sighted, StreamedStep::Whole) => {
@@ -232,9 +244,14 @@ impl StreamedReplay {
         Ok(())
     }
 
+    /// How many steps of committed transactions it has: whole ones, or pieces.
+    pub fn n_steps(&self) -> u64 {
+        self.n_scheduled
+    }
+
     /// How many committed transactions the schedule has so far.
     pub fn n_scheduled(&self) -> u64 {
-        self.n_scheduled
+        self.n_whole
     }
 
     /// A transaction comes into the schedule: it did not abort, and its session's earlier ones are over.
@@ -252,6 +269,27 @@ impl StreamedReplay {
         session.next = txn.nth + 1;
         if txn.outcome == Outcome::Committed {
             self.n_scheduled += 1;
+            self.n_whole += u64::from(txn.is_last());
+        }
+        Ok(())
+    }
+
+    /// What a piece locks does not change until the last one, not even to an equal value.
+    fn keep_locks(&mut self, txn: &StreamedTxn<'_>) -> Result<(), Uncertified> {
+        if txn.is_last() && !txn.locks() && self.session(txn).locked.is_empty() {
+            return Ok(());
+        }
+        let changed_at = |keys: &[Held], key: KeyId| keys.get(key.index()).map_or(0, |it| it.changed_at);
+        if txn.locks() {
+            let locked: Vec<(KeyId, u64)> =
+                txn.reads().iter().map(|it| (it.0, changed_at(&self.keys, it.0))).collect();
+            self.session(txn).locked.extend(locked);
+        }
+        if txn.is_last() {
+            let locked = std::mem::take(&mut self.session(txn).locked);
+            if locked.iter().any(|it| changed_at(&self.keys, it.0) != it.1) {
+                return Err(wrong(txn, "has locked what somebody changed before it committed"));
+            }
         }
         Ok(())
     }

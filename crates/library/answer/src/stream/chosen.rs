@@ -102,8 +102,8 @@ impl Track {
         budget: &Budget<'_>,
     ) {
         self.txns = Kept::default();
-        for (id, (block, idx)) in (0..).zip(txns) {
-            self.take(id, (&block, idx, &block.txn(idx)), recording, steps, budget);
+        for (block, idx) in txns {
+            self.take((&block, idx), recording, steps, budget);
         }
     }
 }

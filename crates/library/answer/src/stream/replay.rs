@@ -1,7 +1,9 @@
 //! The replay of a schedule along the recording that it is about, on a thread of its own if there is much of it.
 
 use iso_evidence::{StreamedReplay, StreamedStep, Uncertified};
-use iso_history::{Datum, KeyId, Outcome, StreamedBlock, StreamedTxn, StreamedValue, TableId};
+use iso_history::{
+    Datum, KeyId, Outcome, StreamedBlock, StreamedPieces, StreamedTxn, StreamedValue, TableId,
+};
 use iso_spec::Level;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -21,11 +23,16 @@ const MAX_BATCHES: usize = 4;
 
 /// Replays a saved schedule along the recording that it is about, without any engine: transactions come in the order of the
 /// recording, steps in that of the schedule, and nobody waits longer than the schedule makes it.
+///
+/// Where statements have snapshots, the steps are pieces of transactions, and are numbered so.
 #[derive(Debug)]
 pub struct SavedReplay {
     replay: StreamedReplay,
     level: Level,
+    pieces: Option<StreamedPieces>,
     txns: Kept,
+    /// How many transactions were told, and how many that may be steps.
+    n_txns: u64,
     n_told: u64,
 }
 
@@ -33,7 +40,8 @@ impl SavedReplay {
     /// A replay of a schedule of this level, for a window of that size; nothing if schedules of it cannot be replayed.
     pub fn new(level: Level, initial: StreamedValue, window: usize) -> Option<Self> {
         let replay = StreamedReplay::new(level, initial, window.saturating_mul(MEMORY_IN_WINDOWS))?;
-        Some(Self { replay, level, txns: Kept::default(), n_told: 0 })
+        let pieces = level.snapshots().map(StreamedPieces::new);
+        Some(Self { replay, level, pieces, txns: Kept::default(), n_txns: 0, n_told: 0 })
     }
 
     /// The level.
@@ -53,11 +61,23 @@ impl SavedReplay {
 
     /// The next transaction of the recording.
     pub fn tell(&mut self, block: &Arc<StreamedBlock>, idx: usize) -> Result<(), Uncertified> {
+        self.n_txns += 1;
+        let Some(pieces) = &mut self.pieces else { return self.tell_step(block, idx) };
+        let (block, mut range) = pieces.of(block, idx);
+        range.try_for_each(|it| self.tell_step(&block, it))
+    }
+
+    fn tell_step(&mut self, block: &Arc<StreamedBlock>, idx: usize) -> Result<(), Uncertified> {
         let txn = block.txn(idx);
         self.replay.tell(&txn)?;
         self.txns.push(block, idx, txn.outcome);
         self.n_told += 1;
         Ok(())
+    }
+
+    /// How transactions have been cut so far, if they are.
+    pub(super) fn pieces(&self) -> Option<&StreamedPieces> {
+        self.pieces.as_ref()
     }
 
     /// A transaction that was told and may still be scheduled.
@@ -71,6 +91,11 @@ impl SavedReplay {
     }
 
     /// How many transactions of the recording were told.
+    pub fn n_txns(&self) -> u64 {
+        self.n_txns
+    }
+
+    /// Steps with numbers below this one are of transactions that were told.
     pub fn n_told(&self) -> u64 {
         self.n_told
     }
@@ -78,6 +103,11 @@ impl SavedReplay {
     /// How many committed transactions are in the schedule.
     pub fn n_scheduled(&self) -> u64 {
         self.replay.n_scheduled()
+    }
+
+    /// How many pieces of them, if they are cut.
+    pub fn n_pieces(&self) -> Option<u64> {
+        self.pieces.as_ref().map(|_| self.replay.n_steps())
     }
 
     /// The next step of the schedule, of a transaction that was told.
@@ -272,6 +302,11 @@ impl Replayer {
             Self::Here(replay) => replay.n_scheduled(),
             Self::There(remote) => remote.done.n_scheduled.load(Ordering::Relaxed),
         }
+    }
+
+    /// How many pieces of transactions were replayed, if they are cut and the replay is here.
+    pub(super) fn n_pieces(&self) -> Option<u64> {
+        if let Self::Here(replay) = self { replay.n_pieces() } else { None }
     }
 
     /// Waits until everything is replayed, and comes back.

@@ -75,6 +75,11 @@ impl Resumption {
     }
 
     /// How many transactions were told.
+    pub fn n_txns(&self) -> u64 {
+        self.replay.n_txns()
+    }
+
+    /// Steps with numbers below this one are of transactions that were told.
     pub fn n_told(&self) -> u64 {
         self.replay.n_told()
     }
@@ -119,7 +124,7 @@ impl Resumption {
         let lists = lists.into_iter().collect();
         let held = (0..).map(KeyId::from_index).zip(values);
         let values = held.filter_map(|(key, value)| Some((key, value?))).collect();
-        check.n_txns = replay.n_told();
+        check.n_txns = replay.n_txns();
         let track = check.tracks.first_mut()?;
         if n_open > 0 || !track.stream.as_mut()?.go_on_after(Past { values, lists, left, latest_begin }) {
             return None;
@@ -155,6 +160,8 @@ impl Track {
     ) {
         // The schedule is there already.
         self.has_begun = true;
+        self.pieces = replay.pieces().cloned();
+        self.n_steps = replay.n_told();
         self.txns = replay.kept().clone();
         self.replay = Some(Replayer::new(replay));
         for id in self.txns.ids() {

@@ -3,8 +3,8 @@
 use super::{Recording, Resumption, SavedReplay, Standing, Steps, StreamCheck};
 use iso_evidence::{Budget, StreamedStep, Uncertified};
 use iso_history::{
-    Access, Datum, Extent, History, KeyId, Name, Op, OpId, Projection, Scan, StreamedBlock, StreamedTables,
-    StreamedValue, TableId, TxnId, ValueId,
+    Access, Datum, Extent, History, KeyId, Name, Op, OpId, Projection, Scan, ScanId, StreamedBlock,
+    StreamedStatement, StreamedTables, StreamedValue, TableId, TxnId, ValueId,
 };
 use iso_spec::Level;
 use std::sync::Arc;
@@ -13,6 +13,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Told<'h> {
     history: &'h History,
+    /// The same, with lists that were appended to locked.
+    locked: Option<History>,
     tables: StreamedTables,
     /// Rows of tables that are scanned.
     rows: Vec<(KeyId, TableId, Datum)>,
@@ -37,7 +39,7 @@ impl<'h> Told<'h> {
             tables.add_row(key, table, name);
             rows.extend(tables.row(key).map(|it| (key, table, it.1.to_datum())));
         }
-        Some(Self { history, tables, rows })
+        Some(Self { history, locked: history.with_locked_lists(), tables, rows })
     }
 
     /// What a key holds at first.
@@ -86,13 +88,13 @@ impl<'h> Told<'h> {
         let block = Arc::new(self.block());
         for (txn, step, sources) in saved {
             while resumed.n_told() <= *txn {
-                resumed.tell(&block, resumed.n_told() as usize)?;
+                resumed.tell(&block, resumed.n_txns() as usize)?;
             }
             resumed.step(*step, *txn, sources)?;
         }
-        let n_told = resumed.n_told() as usize;
+        let n_txns = resumed.n_txns() as usize;
         let Some(mut check) = resumed.go_on(self, steps, budget) else { return Ok(None) };
-        for idx in n_told..block.n_txns() {
+        for idx in n_txns..block.n_txns() {
             check.take((&block, idx), self, steps, budget);
         }
         check.finish(self, steps, budget);
@@ -154,12 +156,13 @@ impl<'h> Told<'h> {
         let (nth, at) = (history.nth_in_session(txn) as u32, history.place(txn).at);
         block.begin((session, nth), at, history.outcome(txn), (history.begin(txn), history.end(txn)));
         let mut ops = history.ops(txn).peekable();
-        for scan in history.scans_of(txn).map(|it| history.scan(it)) {
+        for id in history.scans_of(txn) {
+            let scan = history.scan(id);
             while let Some(op) = ops.next_if(|it| it.index() < scan.ops.start) {
                 self.tell_op(op, block);
             }
             while ops.next_if(|it| it.index() < scan.ops.end).is_some() {}
-            self.tell_scan(&scan, block);
+            self.tell_scan((&scan, self.statement_of_scan(id)), block);
         }
         ops.for_each(|it| self.tell_op(it, block));
         block.end();
@@ -169,7 +172,21 @@ impl<'h> Told<'h> {
         self.history.value(value).into()
     }
 
+    /// Those with operations have odd numbers, and those without have even ones between them.
+    fn statement_of(&self, op: OpId) -> StreamedStatement {
+        let history = self.locked.as_ref().unwrap_or(self.history);
+        let start = history.statement_of(op).ops().next().unwrap_or(op);
+        StreamedStatement { nth: 2 * start.raw() + 1, newest: history.sees_newest(op) }
+    }
+
+    fn statement_of_scan(&self, scan: ScanId) -> StreamedStatement {
+        let first = self.history.statement_of_scan(scan).ops().next();
+        let nth = first.map_or(2 * self.history.scan(scan).ops.start as u32, |it| 2 * it.raw() + 1);
+        StreamedStatement { nth, newest: self.history.omits_newest(scan) }
+    }
+
     fn tell_op(&self, op: OpId, block: &mut StreamedBlock) {
+        block.in_statement(self.statement_of(op));
         let (access, key, value) = match self.history.op(op) {
             Op::Read { key, value } => (Access::Read, key, value),
             Op::Write { key, value } => (Access::Write, key, value),
@@ -180,19 +197,22 @@ impl<'h> Told<'h> {
         block.push(access, key, self.value(value)).expect("it reads or writes");
     }
 
-    fn tell_scan(&self, scan: &Scan<'_>, block: &mut StreamedBlock) {
+    fn tell_scan(&self, (scan, statement): (&Scan<'_>, StreamedStatement), block: &mut StreamedBlock) {
         let table = self.tables.get(scan.table).expect("all tables were added");
         let predicate = Arc::new(scan.predicate.clone());
         let returned = scan.ops().filter_map(|it| match self.history.op(it) {
-            Op::Read { key, value } => Some((key, self.value(value))),
+            Op::Read { key, value } => Some(((key, self.value(value)), Some(self.statement_of(it)))),
             _ => None,
         });
+        block.in_statement(statement);
         if scan.extent == Extent::Whole {
             return block.push_scan((table, predicate), returned, &self.tables);
         }
-        for row in returned {
+        for (row, of) in returned {
+            of.into_iter().for_each(|it| block.in_statement(it));
             block.push_returned((table, &predicate), row, &self.tables);
         }
+        block.in_statement(statement);
         for op in scan.ops() {
             if let Op::Omit { key, .. } = self.history.op(op) {
                 block.push_omission((table, Arc::clone(&predicate)), key, &self.tables);

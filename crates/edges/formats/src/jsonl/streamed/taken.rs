@@ -1,7 +1,8 @@
 //! A transaction of a recording as it was read, with numbers for its keys, and how it becomes a part of a block.
 
 use iso_history::{
-    Access, Extent, KeyId, Name, Outcome, Predicate, SessionId, StreamedBlock, StreamedTables, StreamedValue, TableId,
+    Access, Extent, KeyId, Name, Outcome, Predicate, SessionId, StreamedBlock, StreamedStatement, StreamedTables,
+    StreamedValue, TableId,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -44,6 +45,8 @@ pub struct RawScan {
     pub extent: Extent,
     /// Its rows: those that it returned are read, and others that it did not return are omitted.
     pub ops: Range<usize>,
+    /// Its statement, and what it sees of rows that it does not return.
+    pub statement: StreamedStatement,
 }
 
 impl RawTxn<'_> {
@@ -56,6 +59,7 @@ impl RawTxn<'_> {
         let mut next = 0;
         for scan in self.scans {
             self.ops[next..scan.ops.start].iter().for_each(|it| it.put_into(block));
+            block.in_statement(scan.statement);
             self.put_scan(scan, block);
             next = scan.ops.end;
         }
@@ -66,14 +70,16 @@ impl RawTxn<'_> {
 
     fn put_scan(&self, scan: &RawScan, block: &mut StreamedBlock) {
         let (ops, table) = (&self.ops[scan.ops.clone()], scan.table);
-        let returned =
-            ops.iter().filter(|it| it.access == Access::Read).map(|it| (it.key, StreamedValue::from(it.value)));
+        let returned = ops.iter().filter(|it| it.access == Access::Read);
+        let returned = returned.map(|it| ((it.key, StreamedValue::from(it.value)), it.statement));
         if scan.extent == Extent::Whole {
             return block.push_scan((table, Arc::clone(&scan.predicate)), returned, self.tables);
         }
-        for row in returned {
+        for (row, statement) in returned {
+            statement.into_iter().for_each(|it| block.in_statement(it));
             block.push_returned((table, &scan.predicate), row, self.tables);
         }
+        block.in_statement(scan.statement);
         for op in ops.iter().filter(|it| it.access == Access::Omit) {
             block.push_omission((table, Arc::clone(&scan.predicate)), op.key, self.tables);
         }
@@ -82,6 +88,7 @@ impl RawTxn<'_> {
 
 impl RawOp<'_> {
     fn put_into(&self, block: &mut StreamedBlock) {
+        self.statement.into_iter().for_each(|it| block.in_statement(it));
         match self.access {
             Access::ReadList => block.push_list(self.key, self.elements.iter().map(|it| StreamedValue::from(*it))),
             access => block.push(access, self.key, self.value.into()).expect("omissions are parts of scans"),
@@ -102,4 +109,6 @@ pub struct RawOp<'t> {
     pub value: Name<'t>,
     /// What it read in a list.
     pub elements: &'t [Name<'t>],
+    /// Its statement, if it may be one with others, or see the newest version.
+    pub statement: Option<StreamedStatement>,
 }

@@ -1,0 +1,234 @@
+//! Streams of recordings at levels of databases, against the engine in memory.
+
+use super::sql::SqlShape;
+use super::*;
+use iso_history::{Locking, Snapshots, ValueId};
+
+/// These look at statements.
+const OF_DATABASES: [Level; 4] =
+    [Level::StatementSnapshots, Level::TransactionSnapshot, Level::RowSnapshots, Level::Serializable];
+
+fn shape(random: &mut Random) -> SqlShape {
+    SqlShape {
+        n_txns: 2 + random.below(7),
+        n_statements: 1 + random.below(3),
+        n_rows: 1 + random.below(4),
+        n_values: if random.percent(60) { 50 } else { 3 },
+        n_sessions: 1 + random.below(4),
+        aborted: 5,
+        indeterminate: if random.percent(20) { 20 } else { 0 },
+        restless: 10 + random.below(50),
+    }
+}
+
+#[test]
+fn random_statements_are_judged_as_in_memory_whatever_the_window() {
+    let mut tally = Tally::default();
+    for seed in seeds(400) {
+        let mut random = Random::new(seed);
+        let shape = shape(&mut random);
+        let history = random.sql_history(shape);
+        for window in [1, 2 + random.below(6), 100] {
+            tally.compare_at(&OF_DATABASES, &history, window);
+        }
+    }
+    assert!(tally.held > 500 && tally.violated > 500, "{tally:?}");
+}
+
+/// A step of a transaction.
+#[derive(Clone, Debug)]
+enum Did {
+    /// Rows that one statement read, and whether it locked them.
+    Read(Vec<(usize, i64)>, Locking),
+    Update(usize, i64, i64),
+}
+
+/// A transaction that is not over.
+struct Open {
+    begin: i64,
+    did: Vec<Did>,
+    /// What it has written.
+    own: Vec<(usize, i64)>,
+    locked: Vec<usize>,
+    snapshot: Option<Vec<i64>>,
+}
+
+/// Sessions of a database: plain reads see what was committed when their statement, or their transaction, began; updates and
+/// reads that lock see the newest version, which nobody else overwrites until they commit. `wrong` of a hundred reads are of old states.
+fn run_of_a_database(random: &mut Random, snapshots: Snapshots, n_txns: usize, wrong: usize) -> History {
+    let (n_sessions, n_rows) = (2 + random.below(6), 3 + random.below(10));
+    let is_unique = random.percent(70);
+    let mut builder = HistoryBuilder::new();
+    let keys: Vec<KeyId> = (0..n_rows).map(|it| builder.key(format!("t/{it}").as_str().into())).collect();
+    let zero = builder.value_named(Name::Int(0));
+    keys.iter().for_each(|it| builder.initial(*it, zero, Place::default()));
+    let sessions: Vec<SessionId> = (0..n_sessions).map(|it| builder.session(&format!("s{it}"))).collect();
+    let mut states: Vec<Vec<i64>> = vec![vec![0; n_rows]];
+    let mut open: Vec<Option<Open>> = (0..n_sessions).map(|_| None).collect();
+    let (mut time, mut n_over, mut newest_value) = (0, 0, 0);
+    while n_over < n_txns {
+        time += 1;
+        let who = random.below(n_sessions);
+        let taken: Vec<usize> =
+            open.iter().enumerate().filter(|it| it.0 != who).flat_map(|it| it.1).flat_map(|it| it.locked.clone()).collect();
+        let txn = open[who].get_or_insert_with(|| Open {
+            begin: time,
+            did: Vec::new(),
+            own: Vec::new(),
+            locked: Vec::new(),
+            snapshot: None,
+        });
+        if txn.did.len() > 1 + random.below(4) {
+            let over = open[who].take().unwrap();
+            let aborts = random.percent(5);
+            tell(&mut builder, (sessions[who], time, aborts), &keys, &over);
+            if !aborts {
+                let mut next = states.last().unwrap().clone();
+                over.own.iter().for_each(|(row, value)| next[*row] = *value);
+                states.push(next);
+            }
+            n_over += 1;
+            continue;
+        }
+        let newest = states.last().unwrap();
+        let ago = if random.percent(wrong) { 1 + random.below(3) } else { 0 };
+        let looked_at = &states[states.len().saturating_sub(1 + ago)];
+        let own = |row: usize| txn.own.iter().rfind(|it| it.0 == row).map(|it| it.1);
+        let row = random.below(n_rows);
+        match random.below(4) {
+            0 | 1 => {
+                let state = match snapshots {
+                    Snapshots::PerStatement => looked_at,
+                    Snapshots::PerTransaction => txn.snapshot.get_or_insert_with(|| looked_at.clone()),
+                };
+                let rows = [row, (row + 1) % n_rows];
+                let n = 1 + random.below(2);
+                txn.did.push(Did::Read(
+                    rows[..n].iter().map(|it| (*it, own(*it).unwrap_or(state[*it]))).collect(),
+                    Locking::Free,
+                ));
+            }
+            _ if taken.contains(&row) => {}
+            2 => {
+                txn.did.push(Did::Read(vec![(row, own(row).unwrap_or(newest[row]))], Locking::ForUpdate));
+                txn.locked.push(row);
+            }
+            _ => {
+                newest_value = if is_unique { newest_value + 1 } else { random.below(4).try_into().unwrap() };
+                txn.did.push(Did::Update(row, own(row).unwrap_or(newest[row]), newest_value));
+                txn.own.push((row, newest_value));
+                txn.locked.push(row);
+            }
+        }
+    }
+    builder.finish().unwrap()
+}
+
+fn tell(builder: &mut HistoryBuilder, (session, time, aborts): (SessionId, i64, bool), keys: &[KeyId], txn: &Open) {
+    builder.begin(session, Place::default());
+    builder.times(Some(txn.begin), Some(time));
+    let value = |builder: &mut HistoryBuilder, it: i64| -> ValueId { builder.value_named(Name::Int(it)) };
+    for did in &txn.did {
+        match did {
+            Did::Read(rows, locking) => {
+                builder.begin_statement();
+                for (row, seen) in rows {
+                    let seen = value(builder, *seen);
+                    builder.read(keys[*row], seen);
+                }
+                builder.end_statement(*locking);
+            }
+            Did::Update(row, old, new) => {
+                let (old, new) = (value(builder, *old), value(builder, *new));
+                builder.update(keys[*row], old, new);
+            }
+        }
+    }
+    builder.end(if aborts { Outcome::Aborted } else { Outcome::Committed });
+}
+
+#[test]
+fn what_a_database_does_holds_in_small_windows_and_what_it_must_not_do_is_found() {
+    let mut tally = Tally::default();
+    let (mut n_right, mut n_streamed, mut n_not_serializable) = (0, 0, 0);
+    for seed in seeds(60) {
+        let mut random = Random::new(seed);
+        for (snapshots, level) in [
+            (Snapshots::PerStatement, Level::StatementSnapshots),
+            (Snapshots::PerTransaction, Level::TransactionSnapshot),
+        ] {
+            let wrong = if random.percent(50) { 3 } else { 0 };
+            let n_txns = 20 + random.below(60);
+            let history = run_of_a_database(&mut random, snapshots, n_txns, wrong);
+            for window in [20 + random.below(30), 1000] {
+                tally.compare_at(&[level, Level::Serializable], &history, window);
+                let told = Told::new(&history).unwrap();
+                let streamed = told.check(&[level], window, &mut (), &Budget::unlimited()).unwrap();
+                if wrong == 0 {
+                    n_right += 1;
+                    n_streamed += usize::from(streamed.is_allowed(level) == Some(true));
+                }
+            }
+            let ser = check(&history, Level::Serializable, &Budget::unlimited());
+            n_not_serializable += usize::from(wrong == 0 && ser.is_allowed() == Some(false));
+        }
+    }
+    assert!(n_right > 60 && n_not_serializable > 20, "{n_right} are right, {n_not_serializable} not serializable");
+    assert!(n_streamed * 100 >= n_right * 95, "{n_streamed} of {n_right} hold as streams");
+    assert!(tally.held > 60 && tally.violated > 60, "{tally:?}");
+}
+
+#[test]
+fn a_check_of_pieces_goes_on_after_a_saved_schedule() {
+    let (mut n_resumed, mut n_refused) = (0, 0);
+    for seed in seeds(30) {
+        let mut random = Random::new(seed);
+        for (snapshots, level) in [
+            (Snapshots::PerStatement, Level::StatementSnapshots),
+            (Snapshots::PerTransaction, Level::TransactionSnapshot),
+        ] {
+            let history = run_of_a_database(&mut random, snapshots, 60, 0);
+            let (resumed, refused) = resume(&mut random, &history, level, 4 + seed as usize % 40);
+            n_resumed += resumed;
+            n_refused += refused;
+        }
+    }
+    assert!(n_resumed > 20 && n_refused > 20, "{n_resumed} resumed, {n_refused} refused");
+}
+
+#[test]
+fn what_was_locked_is_not_overwritten_even_by_an_equal_value() {
+    // Both reads find 1, but s2 wrote it again in between; s3 tells that s1 came after that.
+    let text = |middle: &str| {
+        let mut builder = HistoryBuilder::new();
+        let zero = builder.value_named(Name::Int(0));
+        builder.default_initial(zero);
+        let (x, y) = (builder.key("x".into()), builder.key("y".into()));
+        let one = builder.value_named(Name::Int(1));
+        let session = builder.session("s1");
+        builder.begin(session, Place::default());
+        builder.begin_statement();
+        builder.read(x, zero);
+        builder.end_statement(Locking::ForUpdate);
+        builder.read(y, one);
+        builder.write(x, one);
+        builder.end(Outcome::Committed);
+        let session = builder.session("s2");
+        builder.begin(session, Place::default());
+        if middle == "locked" {
+            builder.write(x, one);
+            builder.write(x, zero);
+        }
+        builder.write(y, one);
+        builder.end(Outcome::Committed);
+        builder.finish().unwrap()
+    };
+    for (middle, expected) in [("free", true), ("locked", true)] {
+        let history = text(middle);
+        let by_memory = check(&history, Level::StatementSnapshots, &Budget::unlimited()).is_allowed();
+        assert_eq!(by_memory, Some(expected), "{middle}");
+        let told = Told::new(&history).unwrap();
+        let streamed = told.check(&[Level::StatementSnapshots], 100, &mut (), &Budget::unlimited()).unwrap();
+        assert!(streamed.is_allowed(Level::StatementSnapshots).is_none_or(|it| it == expected), "{middle}");
+    }
+}
