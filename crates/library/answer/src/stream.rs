@@ -22,9 +22,7 @@ use chosen::Choice;
 use held::Held;
 use iso_check::stream::{Left, Misfit, Resolved, Stream, Why};
 use iso_evidence::{Budget, Refutation, StreamedReplay, StreamedStep, Uncertified};
-use iso_history::{
-    Datum, History, KeyId, StreamedBlock, StreamedPieces, StreamedTxn, StreamedValue, TableId,
-};
+use iso_history::{Datum, History, KeyId, StreamedBlock, StreamedPieces, StreamedTxn, StreamedValue, TableId};
 use iso_spec::Level;
 use replay::{Kept, Replayer};
 use std::sync::Arc;

@@ -281,8 +281,7 @@ impl StreamedReplay {
         }
         let changed_at = |keys: &[Held], key: KeyId| keys.get(key.index()).map_or(0, |it| it.changed_at);
         if txn.locks() {
-            let locked: Vec<(KeyId, u64)> =
-                txn.reads().iter().map(|it| (it.0, changed_at(&self.keys, it.0))).collect();
+            let locked: Vec<(KeyId, u64)> = txn.reads().iter().map(|it| (it.0, changed_at(&self.keys, it.0))).collect();
             self.session(txn).locked.extend(locked);
         }
         if txn.is_last() {

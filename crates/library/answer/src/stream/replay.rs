@@ -1,9 +1,7 @@
 //! The replay of a schedule along the recording that it is about, on a thread of its own if there is much of it.
 
 use iso_evidence::{StreamedReplay, StreamedStep, Uncertified};
-use iso_history::{
-    Datum, KeyId, Outcome, StreamedBlock, StreamedPieces, StreamedTxn, StreamedValue, TableId,
-};
+use iso_history::{Datum, KeyId, Outcome, StreamedBlock, StreamedPieces, StreamedTxn, StreamedValue, TableId};
 use iso_spec::Level;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

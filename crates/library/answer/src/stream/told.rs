@@ -3,8 +3,8 @@
 use super::{Recording, Resumption, SavedReplay, Standing, Steps, StreamCheck};
 use iso_evidence::{Budget, StreamedStep, Uncertified};
 use iso_history::{
-    Access, Datum, Extent, History, KeyId, Name, Op, OpId, Projection, Scan, ScanId, StreamedBlock,
-    StreamedStatement, StreamedTables, StreamedValue, TableId, TxnId, ValueId,
+    Access, Datum, Extent, History, KeyId, Name, Op, OpId, Projection, Scan, ScanId, StreamedBlock, StreamedStatement,
+    StreamedTables, StreamedValue, TableId, TxnId, ValueId,
 };
 use iso_spec::Level;
 use std::sync::Arc;

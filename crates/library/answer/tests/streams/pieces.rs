@@ -69,8 +69,13 @@ fn run_of_a_database(random: &mut Random, snapshots: Snapshots, n_txns: usize, w
     while n_over < n_txns {
         time += 1;
         let who = random.below(n_sessions);
-        let taken: Vec<usize> =
-            open.iter().enumerate().filter(|it| it.0 != who).flat_map(|it| it.1).flat_map(|it| it.locked.clone()).collect();
+        let taken: Vec<usize> = open
+            .iter()
+            .enumerate()
+            .filter(|it| it.0 != who)
+            .flat_map(|it| it.1)
+            .flat_map(|it| it.locked.clone())
+            .collect();
         let txn = open[who].get_or_insert_with(|| Open {
             begin: time,
             did: Vec::new(),
