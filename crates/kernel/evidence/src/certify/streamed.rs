@@ -37,9 +37,9 @@ pub struct StreamedReplay {
     latest_begin: Option<i64>,
     n_commits: u64,
     n_told: u64,
-    n_scheduled: u64,
+    n_steps: u64,
     /// Of these, how many were whole, or the last pieces.
-    n_whole: u64,
+    n_scheduled: u64,
     lists: Lists,
     tables: Tables,
     sight: Option<Sight>,
@@ -135,8 +135,8 @@ impl StreamedReplay {
             latest_begin: None,
             n_commits: 0,
             n_told: 0,
+            n_steps: 0,
             n_scheduled: 0,
-            n_whole: 0,
             lists: Lists::default(),
             tables: Tables::default(),
             sight: (form == Form::Sighted).then(|| Sight::new(level, default_initial, memory as u64)),
@@ -235,8 +235,8 @@ impl StreamedReplay {
         if self.sessions.iter().any(|it| it.open.is_some()) {
             return Err(Uncertified::new("a transaction of the schedule never commits"));
         }
-        if self.n_scheduled != self.n_told {
-            let (told, scheduled) = (self.n_told, self.n_scheduled);
+        if self.n_steps != self.n_told {
+            let (told, scheduled) = (self.n_told, self.n_steps);
             return Err(Uncertified::new(format!(
                 "{told} transactions committed, but {scheduled} are in the schedule"
             )));
@@ -246,12 +246,12 @@ impl StreamedReplay {
 
     /// How many steps of committed transactions it has: whole ones, or pieces.
     pub fn n_steps(&self) -> u64 {
-        self.n_scheduled
+        self.n_steps
     }
 
     /// How many committed transactions the schedule has so far.
     pub fn n_scheduled(&self) -> u64 {
-        self.n_whole
+        self.n_scheduled
     }
 
     /// A transaction comes into the schedule: it did not abort, and its session's earlier ones are over.
@@ -268,8 +268,8 @@ impl StreamedReplay {
         }
         session.next = txn.nth + 1;
         if txn.outcome == Outcome::Committed {
-            self.n_scheduled += 1;
-            self.n_whole += u64::from(txn.is_last());
+            self.n_steps += 1;
+            self.n_scheduled += u64::from(txn.is_last());
         }
         Ok(())
     }

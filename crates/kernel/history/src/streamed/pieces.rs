@@ -141,7 +141,9 @@ impl StreamedBlock {
             let list = lists.next_if(|it| it.0 == *key);
             if wanted.next_if_eq(&idx).is_some() {
                 self.ops.push((*key, value.clone()));
-                list.into_iter().for_each(|it| self.copy_list(it.0, it.1));
+                if let Some((key, elements)) = list {
+                    self.copy_list(key, elements);
+                }
             }
         }
     }

@@ -209,7 +209,9 @@ impl<'h> Told<'h> {
             return block.push_scan((table, predicate), returned, &self.tables);
         }
         for (row, of) in returned {
-            of.into_iter().for_each(|it| block.in_statement(it));
+            if let Some(statement) = of {
+                block.in_statement(statement);
+            }
             block.push_returned((table, &predicate), row, &self.tables);
         }
         block.in_statement(statement);

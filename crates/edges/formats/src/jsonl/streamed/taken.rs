@@ -76,7 +76,9 @@ impl RawTxn<'_> {
             return block.push_scan((table, Arc::clone(&scan.predicate)), returned, self.tables);
         }
         for (row, statement) in returned {
-            statement.into_iter().for_each(|it| block.in_statement(it));
+            if let Some(statement) = statement {
+                block.in_statement(statement);
+            }
             block.push_returned((table, &scan.predicate), row, self.tables);
         }
         block.in_statement(scan.statement);
