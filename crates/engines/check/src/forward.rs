@@ -9,10 +9,10 @@
 //! Cost: width times transactions times sessions, times the reads of a transaction.
 
 mod attempts;
-mod by_share;
 mod in_step;
 mod program;
 mod progress;
+mod shares;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -20,8 +20,7 @@ mod told;
 
 use crate::order::Frame;
 use crate::rule::Visibility;
-pub(crate) use by_share::run_by_share;
-pub(crate) use in_step::{Merit, run_in_step};
+pub(crate) use in_step::{FAR, Merit, run_in_step};
 use iso_evidence::{Budget, StopReason};
 use iso_history::TxnId;
 pub(crate) use program::{Program, Version};

@@ -56,6 +56,17 @@ pub(crate) enum Events {
     FirstCommitterWins,
 }
 
+impl Events {
+    /// Those that leave less to choose, the strongest last.
+    pub(crate) fn stronger(self) -> &'static [Self] {
+        match self {
+            Self::One => &[],
+            Self::FirstCommitterWins => &[Self::One],
+            Self::StartAndCommit => &[Self::FirstCommitterWins, Self::One],
+        }
+    }
+}
+
 impl Rule {
     pub(crate) fn of(level: Level) -> Self {
         let (visibility, events) = match level {

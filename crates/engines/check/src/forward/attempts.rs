@@ -5,7 +5,7 @@
 //! tells more by these than by what commits. A state notes for each session which of these versions were there so far, a bit each,
 //! and how many never were. States that are reached by several ways have what was there on any of them.
 
-use super::by_share::Word;
+use super::in_step::Word;
 use super::program::{Program, Task, Version};
 
 /// Where in a state the notes are.
@@ -86,8 +86,8 @@ impl Attempts {
         self.set_found(session, found, state);
     }
 
-    pub(super) fn n_missed(&self, state: &[Word]) -> u64 {
-        if self.has_any { u64::from(state[self.first + WORDS_A_SESSION * self.n_sessions]) } else { 0 }
+    pub(super) fn n_missed(&self, state: &[Word]) -> i64 {
+        if self.has_any { i64::from(state[self.first + WORDS_A_SESSION * self.n_sessions]) } else { 0 }
     }
 
     /// Adds the notes of an equal state.

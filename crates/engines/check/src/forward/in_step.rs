@@ -2,14 +2,17 @@
 //! snapshot.
 //!
 //! The best states are those that are likely, judged by how far sessions probably are with their operations
-//! (`progress.rs`), or by what was read so far (`told.rs`). A state is left out for good if a session waits for a version that nobody is going to write. If no other
-//! state was left out, and none came to the end, there is no execution at all.
+//! (`progress.rs`), by what was read so far (`told.rs`), or by that and the shares of work that sessions have done (`shares.rs`). A state is left out for good if a
+//! session waits for a version that nobody is going to write. If no other state was left out, and none came to the end, there is no execution at all.
+//! Where no state can go on, some commits are taken back, and more states are kept until that place is passed.
 //! Two hands share the work, each with half of the states and a place of its own for what comes of them; who is faster makes
 //! no difference.
-//! Cost: width times transactions times sessions, times what one of them may do next.
+//! Cost: width times transactions times sessions, times what one of them may do next; taking back commits makes that at most so many times
+//! as much as [`MORE_STATES`] says.
 
 use super::program::{Program, Task, Version};
 use super::progress::{Belief, Block, Progress, Reading};
+use super::shares::{NearPlaces, Shares};
 use super::told::Told;
 use super::{NO_STEP, Run, Step, order_of};
 use crate::rule::Events;
@@ -26,6 +29,8 @@ pub(crate) enum Merit {
     Progress(Reading),
     /// That much was read that chance would not have found.
     Told,
+    /// That, and that no session is far from its share of the work.
+    Share,
 }
 
 /// Fewer states are not shared.
@@ -38,6 +43,20 @@ const MAX_BYTES: usize = 128 << 20;
 
 /// So many times as many states as are kept are there while the best ones are not known.
 const N_TIMES: usize = 2;
+
+/// After so many commits there is a place to go back to, and so many of these are kept.
+const STRETCH: usize = 32;
+const N_STRETCHES: usize = 8;
+
+/// How often a place is tried again, each time from twice as far back and with so many times as many states.
+const N_TRIES: u32 = 3;
+const TIMES_AGAIN: usize = 4;
+
+/// A run is worth it if it came so far: one in so many transactions.
+pub(crate) const FAR: usize = 8;
+
+/// Trying again may take so many times the states of a run without it: of one as far as it came, if that is not far.
+const MORE_STATES: usize = 2;
 
 /// Executes a history, with so many states for each number of commits.
 pub(crate) fn run_in_step(
@@ -57,8 +76,8 @@ pub(super) fn has_none(program: &Program, width: usize, budget: &Budget<'_>) -> 
     Ok(matches!(march.run(budget)?, Run::Nothing))
 }
 
-/// Places of sessions, versions of keys, and who has a snapshot, a bit each.
-type Word = u16;
+/// Places of sessions, versions of keys, and who has a snapshot, a bit each; then notes that only say how likely it is.
+pub(super) type Word = u16;
 
 #[derive(Clone, Copy, Debug)]
 struct Kept {
@@ -71,7 +90,7 @@ struct Kept {
 }
 
 /// The states with one number of commits.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Generation {
     kept: Vec<Kept>,
     words: Vec<Word>,
@@ -82,15 +101,24 @@ struct Generation {
     seen: FxHashMap<u64, u32>,
     /// Whatever costs more is not kept any more.
     worst: Option<i64>,
+    /// By session, what its place costs here, as far as it was asked for.
+    near: Vec<NearPlaces>,
 }
 
 /// What both hands stand on.
 struct Ground<'p> {
     program: &'p Program,
+    /// States to keep for each number of commits, and how many these can be where it is hard.
     width: usize,
-    /// At most one of these; neither if all states are kept, so that none is better.
+    max_width: usize,
+    /// So many places to go back to are kept.
+    n_places: usize,
+    /// Progress, or what was told, shares or not; nothing if all states are kept, so that none is better.
     progress: Option<Progress>,
     told: Option<Told>,
+    shares: Option<Shares>,
+    /// Words that make a state what it is; those after them are notes.
+    n_exact: usize,
     /// By session and version, the place after the last task that writes it.
     last_writes: Vec<Vec<Word>>,
     /// Before anything happens.
@@ -104,16 +132,24 @@ impl<'p> Ground<'p> {
         let mut state = vec![0; n_sessions];
         state.extend(program.initial.iter().map(|it| *it as Word));
         state.extend(std::iter::repeat_n(0, n_sessions.div_ceil(16)));
-        let (progress, told) = match merit {
-            Some(Merit::Progress(reading)) => (Some(Progress::new(program, reading)), None),
-            Some(Merit::Told) => (None, Some(Told::new(program))),
-            None => (None, None),
+        let n_exact = state.len();
+        let progress = match merit {
+            Some(Merit::Progress(reading)) => Some(Progress::new(program, reading)),
+            _ => None,
         };
+        let told = matches!(merit, Some(Merit::Told | Merit::Share)).then(|| Told::new(program));
+        let shares = (merit == Some(Merit::Share)).then(|| Shares::new(program, n_exact));
+        if let Some(shares) = &shares {
+            state.extend(std::iter::repeat_n(0, shares.notes.n_words()));
+            shares.notes.begin(program, &mut state);
+        }
         let belief = Belief::new(if progress.is_some() { n_sessions } else { 0 });
         let n_bytes = size_of_val(&*state) + size_of_val(&*belief.steps) + size_of_val(&*belief.blocks);
-        let width = width.min(MAX_BYTES / n_bytes / N_TIMES / N_HANDS).max(1);
+        let max_width = (MAX_BYTES / n_bytes / N_TIMES / N_HANDS).max(1);
+        let width = width.min(max_width);
+        let n_places = (max_width / width).min(N_STRETCHES);
         let last_writes = program.sessions.iter().map(|it| last_writes(program, it)).collect();
-        Self { program, width, progress, told, last_writes, state, belief }
+        Self { program, width, max_width, n_places, progress, told, shares, n_exact, last_writes, state, belief }
     }
 }
 
@@ -123,34 +159,130 @@ struct March<'g> {
     /// Were there more states than are kept?
     is_cut: bool,
     stops_if_cut: bool,
+    /// How many states were tried where more of them are kept.
+    n_again: usize,
+    /// Where to go back to, the last one last.
+    places: Vec<Place>,
+}
+
+/// What there was when so many had committed.
+struct Place {
+    n_done: usize,
+    generations: [BTreeMap<usize, Generation>; N_HANDS],
+}
+
+/// Where no state could go on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Impasse {
+    n_done: usize,
+    n_tries: u32,
 }
 
 impl<'g> March<'g> {
     fn new(ground: &'g Ground<'g>) -> Self {
-        Self { ground, hands: std::array::from_fn(|nth| Hand::new(ground, nth)), is_cut: false, stops_if_cut: false }
+        Self {
+            ground,
+            hands: std::array::from_fn(|nth| Hand::new(ground, nth)),
+            is_cut: false,
+            stops_if_cut: false,
+            n_again: 0,
+            places: Vec::new(),
+        }
     }
 
     fn run(mut self, budget: &Budget<'_>) -> Result<Run, StopReason> {
-        let mut furthest = NO_STEP;
+        let (mut furthest, mut impasse) = ((0, NO_STEP), Impasse::default());
         let [first, _] = &mut self.hands;
         first.settle();
         first.keep(0, NO_STEP);
-        while let Some((n_done, generations)) = self.next_generation() {
+        loop {
+            self.keep_place();
+            let Some((n_done, mut generations)) = self.next_generation() else {
+                if self.is_cut && self.go_back(furthest.0, &mut impasse) {
+                    continue;
+                }
+                break;
+            };
             budget.check()?;
-            let kept = self.best_of(&generations);
-            furthest = kept.first().map_or(furthest, |it| it.1.step);
+            if n_done > impasse.n_done + STRETCH {
+                self.set_width(self.ground.width);
+            }
+            let kept = self.best_of(&mut generations);
+            let Some((_, best)) = kept.first() else { continue };
+            if n_done >= furthest.0 {
+                furthest = (n_done, best.step);
+            }
             if n_done == self.ground.program.n_tasks {
-                return Ok(Run::Whole(self.order_of(furthest)));
+                return Ok(Run::Whole(self.order_of(furthest.1)));
             }
             if self.is_cut && self.stops_if_cut {
                 break;
+            }
+            if self.width() > self.ground.width {
+                self.n_again += kept.len();
+                if self.n_again > self.may_try_again(furthest.0) {
+                    break;
+                }
             }
             self.expand(n_done, &kept, &generations);
         }
         if !self.is_cut {
             return Ok(Run::Nothing);
         }
-        Ok(Run::Part(self.order_of(furthest)))
+        Ok(Run::Part(self.order_of(furthest.1)))
+    }
+
+    /// How many states may be tried again in a run that came so far.
+    fn may_try_again(&self, n_done: usize) -> usize {
+        let n_tasks = self.ground.program.n_tasks;
+        let n_states = if n_done >= n_tasks / FAR { n_tasks } else { n_done + STRETCH };
+        MORE_STATES * self.ground.width * n_states
+    }
+
+    fn width(&self) -> usize {
+        self.hands[0].width
+    }
+
+    fn set_width(&mut self, width: usize) {
+        for hand in &mut self.hands {
+            hand.width = width;
+        }
+    }
+
+    /// Keeps what is there, if that was not done for a while.
+    fn keep_place(&mut self) {
+        let first = |it: &Hand<'_>| it.generations.first_key_value().map(|it| *it.0);
+        let Some(n_done) = self.hands.iter().filter_map(first).min() else { return };
+        let is_due = self.places.last().is_none_or(|it| n_done >= it.n_done + STRETCH);
+        if self.stops_if_cut || !is_due || self.width() > self.ground.width {
+            return;
+        }
+        if self.places.len() == self.ground.n_places {
+            self.places.remove(0);
+        }
+        let generations = self.hands.each_ref().map(|it| it.generations.clone());
+        self.places.push(Place { n_done, generations });
+    }
+
+    /// Goes back from where no state could go on, to try again with more states; not if that was done often.
+    fn go_back(&mut self, n_done: usize, impasse: &mut Impasse) -> bool {
+        let n_tries = if n_done > impasse.n_done + STRETCH { 0 } else { impasse.n_tries };
+        *impasse = Impasse { n_done: n_done.max(impasse.n_done), n_tries: n_tries + 1 };
+        if n_tries == N_TRIES {
+            return false;
+        }
+        let last = n_done.saturating_sub(STRETCH << n_tries);
+        let nth = self.places.iter().rposition(|it| it.n_done <= last).unwrap_or(0);
+        let Some(place) = self.places.get(nth) else { return false };
+        for (hand, generations) in self.hands.iter_mut().zip(&place.generations) {
+            hand.generations.clone_from(generations);
+            for generation in hand.generations.values_mut() {
+                generation.worst = None;
+            }
+        }
+        self.places.truncate(nth + 1);
+        self.set_width((self.ground.width * TIMES_AGAIN.pow(n_tries + 1)).min(self.ground.max_width));
+        true
     }
 
     /// The states with the fewest commits, and how many these are.
@@ -161,16 +293,25 @@ impl<'g> March<'g> {
     }
 
     /// The states to go on with, the best one first, each with the hand that has it.
-    fn best_of(&mut self, generations: &[Generation; N_HANDS]) -> Vec<(usize, Kept)> {
+    fn best_of(&mut self, generations: &mut [Generation; N_HANDS]) -> Vec<(usize, Kept)> {
         let with_hand =
             |(hand, it): (usize, &Generation)| it.kept.iter().map(move |it| (hand, *it)).collect::<Vec<_>>();
         let mut kept: Vec<(usize, Kept)> = generations.iter().enumerate().flat_map(with_hand).collect();
         kept.sort_unstable_by_key(|it| (it.1.hash, it.1.cost, it.0));
+        if let Some(shares) = &self.ground.shares {
+            let n_words = self.ground.state.len();
+            for pair in kept.windows(2).filter(|it| it[0].1.hash == it[1].1.hash) {
+                let [(owner, one), (other, same)] = [pair[0], pair[1]];
+                let same = generations[other].words_of(same, n_words).to_vec();
+                let nth = one.nth as usize;
+                shares.notes.join(&mut generations[owner].words[nth * n_words..][..n_words], &same);
+            }
+        }
         kept.dedup_by_key(|it| it.1.hash);
         // What comes of the best ones says what is not worth keeping.
         kept.sort_unstable_by_key(|it| (it.1.cost, it.1.hash));
-        self.is_cut |= kept.len() > self.ground.width || self.hands.iter().any(|it| it.is_cut);
-        kept.truncate(self.ground.width);
+        self.is_cut |= kept.len() > self.width() || self.hands.iter().any(|it| it.is_cut);
+        kept.truncate(self.width());
         kept
     }
 
@@ -209,6 +350,8 @@ struct Hand<'g> {
     nth: usize,
     ground: &'g Ground<'g>,
     program: &'g Program,
+    /// States to keep for each number of commits.
+    width: usize,
     generations: BTreeMap<usize, Generation>,
     /// Their numbers say which hand has them.
     steps: Vec<Step>,
@@ -227,6 +370,7 @@ impl<'g> Hand<'g> {
             nth,
             ground,
             program: ground.program,
+            width: ground.width,
             generations: BTreeMap::new(),
             steps: Vec::new(),
             is_cut: false,
@@ -317,7 +461,13 @@ impl<'g> Hand<'g> {
         for version in &task.writes {
             self.state[n_sessions + self.program.key[*version as usize] as usize] = *version as Word;
         }
+        if let Some(shares) = &self.ground.shares {
+            shares.notes.leave(task, session, &mut self.state);
+        }
         self.state[session] += 1;
+        if let Some(shares) = &self.ground.shares {
+            shares.notes.look(self.program, session, &mut self.state);
+        }
         self.commits.push(session as u32);
         if self.program.events == Events::One {
             return;
@@ -364,7 +514,16 @@ impl<'g> Hand<'g> {
         if let Some(told) = &self.ground.told {
             self.cost = -self.told(told);
         }
-        let hash = hash(&self.state);
+        let hash = hash(&self.state[..self.ground.n_exact]);
+        if let Some(shares) = &self.ground.shares {
+            let generation = self.generations.entry(n_done).or_default();
+            self.cost += shares.cost(self.program, n_done, &self.state, &mut generation.near);
+            if let Some(nth) = generation.seen.get(&hash) {
+                // On another way, other things were there.
+                let n_words = self.state.len();
+                shares.notes.join(&mut generation.words[*nth as usize * n_words..][..n_words], &self.state);
+            }
+        }
         let generation = self.generations.get(&n_done);
         let is_worse = |cost: i64| generation.is_some_and(|it| !it.takes(cost, hash));
         // It can only get less likely.
@@ -385,8 +544,8 @@ impl<'g> Hand<'g> {
         }
         let generation = self.generations.entry(n_done).or_default();
         generation.put((self.cost, hash, step), &self.state, &self.belief);
-        if generation.kept.len() >= N_TIMES * self.ground.width {
-            self.is_cut |= generation.shrink(self.ground.width, self.state.len());
+        if generation.kept.len() >= N_TIMES * self.width {
+            self.is_cut |= generation.shrink(self.width, self.state.len());
         }
     }
 }

@@ -154,6 +154,10 @@ impl Program {
         txns
     }
 
+    pub(crate) fn n_tasks(&self) -> usize {
+        self.n_tasks
+    }
+
     /// The same work under another rule, for sessions in step.
     pub(crate) fn with_events(&self, events: Events) -> Self {
         Self { events, ..self.clone() }

@@ -12,6 +12,7 @@ mod anneal;
 mod exchange;
 mod frame;
 mod graph;
+mod in_step;
 mod near;
 mod open;
 mod parallel;

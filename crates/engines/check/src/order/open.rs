@@ -9,12 +9,13 @@
 use super::anneal::{Board, Heat, anneal};
 use super::frame::Frame;
 use super::graph::commits_of;
+use super::in_step::InStep;
 use super::near::allowed_near;
 use super::place::{Placement, place};
 use super::repair::{Repair, Repaired};
 use super::{decide_by_order, decision_of, start};
 use crate::decision::{Decision, within};
-use crate::forward::{self, Aim, Merit, Program, Reading, Run, Taste};
+use crate::forward::{self, Aim, Program, Run, Taste};
 use crate::known::{Known, Saturation};
 use crate::problem::Problem;
 use crate::rule::{Events, Rule};
@@ -55,15 +56,6 @@ const N_TRIED: usize = 1;
 /// Of so many transactions, one that misfits is little.
 const FEW_MISFITS: usize = 20;
 
-/// Where sessions are in step, so many times as many states are kept: more of them if it came far with fewer.
-const TIMES_IN_STEP: [usize; 2] = [2, 8];
-
-const TIMES_IF_SMALL: usize = 8;
-const TIMES_BY_SHARE: usize = 32;
-
-/// One in so many transactions is far.
-const FAR: usize = 8;
-
 /// A stronger rule may take so many times the steps of a repair, since it takes turns, too.
 const STEPS_OF_STRONGER: u32 = 4;
 
@@ -83,7 +75,7 @@ pub(super) fn decide_open(
     // What was recorded with times is nearly right, and found at once if it is allowed.
     let (mut commits, mut placement) = (commits, placement);
     if frame.facts.history().has_real_time() {
-        let mut ways = Ways { frame, program: Program::new(frame), slacks: slacks(frame), commits, placement };
+        let mut ways = Ways::new(frame, commits, placement);
         if let Some(decision) = ways.keep_near(TURNS[0], budget)? {
             return Ok(Some(decision));
         }
@@ -142,7 +134,7 @@ pub(super) fn try_turns(
     placement: Placement,
     budget: &Budget<'_>,
 ) -> Result<Option<Decision>, StopReason> {
-    let mut ways = Ways { frame, program: Program::new(frame), slacks: slacks(frame), commits, placement };
+    let mut ways = Ways::new(frame, commits, placement);
     for turn in &TURNS[..N_TRIED] {
         if let Some(decision) = ways.take_turn(*turn, budget)? {
             return Ok(Some(decision));
@@ -158,7 +150,7 @@ fn take_turns(
     placement: Placement,
     budget: &Budget<'_>,
 ) -> Result<Option<Decision>, StopReason> {
-    let mut ways = Ways { frame, program: Program::new(frame), slacks: slacks(frame), commits, placement };
+    let mut ways = Ways::new(frame, commits, placement);
     for turn in TURNS {
         if let Some(decision) = ways.take_turn(turn, budget)? {
             return Ok(Some(decision));
@@ -171,12 +163,18 @@ struct Ways<'f> {
     frame: &'f Frame<'f>,
     program: Option<Program>,
     slacks: Vec<Option<i64>>,
+    in_step: InStep,
     /// The best order so far.
     commits: Vec<TxnId>,
     placement: Placement,
 }
 
-impl Ways<'_> {
+impl<'f> Ways<'f> {
+    fn new(frame: &'f Frame<'f>, commits: Vec<TxnId>, placement: Placement) -> Self {
+        let program = Program::new(frame);
+        Self { frame, program, slacks: slacks(frame), in_step: InStep::new(frame.rule.events), commits, placement }
+    }
+
     fn take_turn(&mut self, turn: Turn, budget: &Budget<'_>) -> Result<Option<Decision>, StopReason> {
         match self.keep_near(turn, budget)? {
             Some(decision) => Ok(Some(decision)),
@@ -255,7 +253,7 @@ impl Ways<'_> {
         };
         let mut found = None;
         if self.slacks == [None] {
-            match self.run_in_step(program, turn, budget)? {
+            match self.in_step.run(program, turn.width, budget)? {
                 Run::Nothing => return Ok(Some(Decision::Forbidden(self.frame.facts.txns().collect()))),
                 run => found = take(run),
             }
@@ -279,40 +277,6 @@ impl Ways<'_> {
         Ok(None)
     }
 
-    /// Runs sessions in step, in each way with a few states, and where that comes far with more of them.
-    fn run_in_step(&self, program: &Program, turn: Turn, budget: &Budget<'_>) -> Result<Run, StopReason> {
-        let own = if program.events == Events::One { Reading::OneByOne } else { Reading::AtBegin };
-        // What is serial is allowed wherever transactions have snapshots.
-        let serial = program.with_events(Events::One);
-        let other = if program.events == Events::One { Reading::AtBegin } else { Reading::OneByOne };
-        let mut ways = vec![(program, Merit::Progress(own)), (&serial, Merit::Progress(other)), (program, Merit::Told)];
-        let mut furthest = Run::Part(Vec::new());
-        for times in TIMES_IN_STEP {
-            let mut reached = Vec::new();
-            for (program, merit) in ways {
-                // States that say nothing of progress are small.
-                let n_more = if merit == Merit::Told { TIMES_IF_SMALL } else { 1 };
-                let run = forward::run_in_step(program, merit, turn.width * times * n_more, budget)?;
-                match &run {
-                    Run::Whole(_) => return Ok(run),
-                    Run::Nothing if program.events == self.frame.rule.events => return Ok(run),
-                    Run::Nothing => continue,
-                    Run::Part(commits) => reached.push((commits.len(), (program, merit))),
-                }
-                if matches!((&furthest, &run), (Run::Part(one), Run::Part(other)) if one.len() < other.len()) {
-                    furthest = run;
-                }
-            }
-            reached.retain(|it| it.0 >= self.commits.len() / FAR);
-            reached.sort_by_key(|it| std::cmp::Reverse(it.0));
-            ways = reached.into_iter().map(|it| it.1).collect();
-        }
-        let run = forward::run_by_share(program, turn.width * TIMES_BY_SHARE, budget)?;
-        let is_better =
-            |one: &Run| matches!((one, &run), (Run::Part(one), Run::Part(other)) if one.len() >= other.len());
-        Ok(if is_better(&furthest) { furthest } else { run })
-    }
-
     /// Goes on from an order that begins like this, if more fits then.
     fn begin_with(&mut self, mut commits: Vec<TxnId>) {
         let mut is_done = vec![false; self.frame.n_txns()];
@@ -331,12 +295,7 @@ impl Ways<'_> {
 fn stronger_rules(rule: Rule, has_real_time: bool) -> Vec<Rule> {
     let is_new = has_real_time && !rule.real_time;
     let strict = is_new.then_some(Rule { real_time: true, ..rule });
-    let events: &[Events] = match rule.events {
-        Events::One => &[],
-        Events::FirstCommitterWins => &[Events::One],
-        Events::StartAndCommit => &[Events::FirstCommitterWins, Events::One],
-    };
-    strict.into_iter().chain(events.iter().map(|it| Rule { events: *it, ..rule })).collect()
+    strict.into_iter().chain(rule.events.stronger().iter().map(|it| Rule { events: *it, ..rule })).collect()
 }
 
 /// How far apart transactions must be for times to count: less and less of them count.
