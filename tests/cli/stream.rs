@@ -90,6 +90,32 @@ fn an_anomaly_in_standard_input_is_found_in_what_has_passed() {
     folder.pipe(&[&check[..], &["--spool", "none"]].concat(), recording.as_bytes()).ends(3);
 }
 
+/// Whoever wrote what the first session read has its line after those of the first session.
+#[test]
+fn a_session_that_comes_late_in_the_recording_may_have_written_what_was_read_before() {
+    let folder = Folder::new();
+    let line = |session: &str, ops: &str, time: i64| {
+        format!("{{\"s\":\"{session}\",\"ops\":[{ops}],\"status\":\"commit\",\"begin\":{time},\"end\":{time}}}\n")
+    };
+    let mut lines = line("s1", "[\"r\",\"x\",1]", 2);
+    for time in 3..60 {
+        lines += &line("s1", &format!("[\"w\",\"y\",{time}]"), time);
+    }
+    lines += &(line("s2", "[\"w\",\"x\",1]", 1) + "{\"recording\":\"complete\"}\n");
+    for (promise, sessions) in [("unique", ""), ("any", ""), ("unique", "\"sessions\":[\"s1\",\"s2\"],")] {
+        let header = format!("{{\"isoscope\":1,{sessions}\"initial\":0,\"recording\":\"{promise}\"}}\n");
+        folder.write("late.jsonl", header + &lines);
+        for window in ["1", "2", "10"] {
+            let check = ["check", "--stream", "late.jsonl", "--level", "sser,si", "--window", window];
+            folder.run(&check).ends(0).tells("Strongest level that holds: strict-serializable (sser)");
+        }
+    }
+    // A session that is not listed comes after the others, so that this is known at once.
+    let header = "{\"isoscope\":1,\"sessions\":[\"s1\"],\"initial\":0,\"recording\":\"unique\"}\n";
+    folder.write("thin-air.jsonl", header.to_owned() + &lines.replace("[\"w\",\"x\",1]", "[\"w\",\"x\",2]"));
+    folder.run(&["check", "--stream", "thin-air.jsonl", "--level", "si", "--window", "2"]).ends(1);
+}
+
 #[test]
 fn a_recording_that_breaks_its_promise_is_refused() {
     let folder = Folder::new();

@@ -18,19 +18,15 @@
 //! such omission gets a writer of its own that deletes the row: what the row was instead does not matter.
 //!
 //! A missing transaction began after all that is recorded of its session had ended. So reads that ended before that, in
-//! each session, are what they are.
+//! each session, are what they are. That needs a header that lists the sessions: otherwise some may have no line yet.
 
 use crate::WrittenValues;
 use crate::copy::{Without, copied};
 use iso_history::{History, KeyId, Name, Op, Outcome, Place, TxnId, ValueId};
 use rustc_hash::FxHashSet;
 
-/// The history with writers for what may have been written by transactions that are missing.
-pub(crate) fn with_lost_writers(history: &History, values: WrittenValues) -> History {
-    with_lost_writers_since(history, values, known_until(history))
-}
-
-/// The same, where no missing transaction began before some time.
+/// The history with writers for what may have been written by transactions that are missing, none of which began before some
+/// time.
 pub(crate) fn with_lost_writers_since(history: &History, values: WrittenValues, known_until: i64) -> History {
     let lost = lost_writes(history, values, known_until);
     let mut builder = copied(history, Without::Nothing);
@@ -123,8 +119,8 @@ fn written(history: &History) -> FxHashSet<(KeyId, ValueId)> {
     written
 }
 
-/// The time before which no missing transaction began.
-fn known_until(history: &History) -> i64 {
+/// The time before which no missing transaction began, if all sessions are known.
+pub(crate) fn known_until(history: &History) -> i64 {
     let mut last_ends = vec![i64::MIN; history.n_sessions()];
     for txn in history.txns() {
         if let Some(session) = history.session_of(txn) {

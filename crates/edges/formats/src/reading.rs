@@ -137,6 +137,8 @@ pub struct Header {
     pub database: Option<RecordedDatabase>,
     /// Sessions that read when all others had ended: what was acknowledged must be there.
     pub final_sessions: Vec<String>,
+    /// How many sessions it lists. No others begin a transaction before those that stand before their first one have ended.
+    pub n_sessions: Option<usize>,
     /// By session, the node that it was on, where there were several.
     pub nodes: Vec<(String, String)>,
     /// What was done to nodes meanwhile, in the order of the file.

@@ -37,14 +37,14 @@ pub fn read_keys<R: Read>(
     };
     // A recording that ends where somebody is in it may go on.
     let may_go_on = until.is_some_and(|it| it <= part.last_line);
-    let Part { builder, last_ends, values, .. } = part;
+    let Part { builder, last_ends, values, knows_sessions, .. } = part;
     let Ok(history) = builder.finish() else { return Ok(None) };
     if values == WrittenValues::Unique
         && let Some((line, message)) = second_write(&history)
     {
         return Err(ReadError::Promise { name: name.to_owned(), line, message });
     }
-    let known_until = last_ends.into_iter().min().unwrap_or(i64::MIN);
+    let known_until = last_ends.into_iter().min().filter(|_| knows_sessions).unwrap_or(i64::MIN);
     Ok(match ended.end {
         EndOfStream::Broken => None,
         EndOfStream::Complete if !may_go_on => Some(history),
@@ -61,6 +61,8 @@ struct Part {
     source: u32,
     builder: HistoryBuilder,
     values: WrittenValues,
+    /// Does the header list the sessions? Otherwise some may come that nobody has heard of.
+    knows_sessions: bool,
     /// When the last transaction of each session ended.
     last_ends: Vec<i64>,
     last_line: u64,
@@ -93,6 +95,7 @@ impl Part {
             source,
             builder,
             values: WrittenValues::Any,
+            knows_sessions: false,
             last_ends: Vec::new(),
             last_line: 0,
             tables,
@@ -208,6 +211,8 @@ impl TakeTxns for Part {
         let initial = self.builder.value_named(header.initial.as_name());
         self.builder.default_initial(initial);
         self.values = header.promised.unwrap_or_default();
+        self.knows_sessions = header.header.n_sessions.is_some();
+        self.last_ends.resize(header.header.n_sessions.unwrap_or(0), i64::MIN);
         ControlFlow::Continue(())
     }
 

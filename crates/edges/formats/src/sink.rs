@@ -1,6 +1,6 @@
 //! Where every reader puts what it finds: whole transactions and defects.
 
-use crate::cut::{second_write, with_lost_writers};
+use crate::cut::{known_until, second_write, with_lost_writers_since};
 use crate::meter::Meter;
 use crate::ops::TxnOps;
 use crate::{Format, Header, ReadError, Reading, WrittenValues};
@@ -308,7 +308,9 @@ impl<'a> Sink<'a> {
                     defects.push(Defect { severity: Severity::Error, source: source_name, at, message });
                     None
                 } else {
-                    Some(with_lost_writers(&history, values))
+                    let knows_sessions = self.header.n_sessions.is_some();
+                    let known_until = if knows_sessions { known_until(&history) } else { i64::MIN };
+                    Some(with_lost_writers_since(&history, values, known_until))
                 }
             }
             (_, history) => history,

@@ -182,6 +182,7 @@ impl Workload {
             names: if has_rows { KeyNames::Rows(self.n_keys as u32) } else { KeyNames::Numbers },
             // A row may be deleted more than once.
             is_unique: self.values == Values::Unique && !has_rows,
+            n_sessions: self.n_sessions as u32,
         }
     }
 

@@ -35,6 +35,7 @@ pub(crate) struct Frame {
     pub(crate) names: KeyNames,
     /// Is no value written to a key twice? Then the header promises it, and there is a last line.
     pub(crate) is_unique: bool,
+    pub(crate) n_sessions: u32,
 }
 
 /// What keys are called.
@@ -51,7 +52,12 @@ const TABLE: &[u8] = b"rows";
 
 impl Frame {
     fn first(self) -> Vec<u8> {
-        let mut out = b"{\"isoscope\":1,".to_vec();
+        let mut out = b"{\"isoscope\":1,\"sessions\":[".to_vec();
+        for session in 0..self.n_sessions {
+            out.extend_from_slice(if session > 0 { b"," } else { b"" });
+            put_decimal(session.into(), &mut out);
+        }
+        out.extend_from_slice(b"],");
         match self.names {
             KeyNames::Numbers => out.extend_from_slice(b"\"initial\":0"),
             KeyNames::Rows(n_rows) => {
@@ -296,7 +302,7 @@ fn put_decimal(mut number: u64, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    const ANY: Frame = Frame { names: KeyNames::Numbers, is_unique: false };
+    const ANY: Frame = Frame { names: KeyNames::Numbers, is_unique: false, n_sessions: 2 };
     const OPS: &[Op] =
         &[Op { access: Access::Read, key: 7, value: 0 }, Op { access: Access::Write, key: 10, value: 1205 }];
 
@@ -310,7 +316,7 @@ mod tests {
         let mut sink = Lines::new(&mut out, Times::Kept, Frame { is_unique: true, ..ANY }).unwrap();
         sink.txn(&txn(4, Outcome::Committed)).unwrap();
         sink.finish().unwrap();
-        let expected = "{\"isoscope\":1,\"initial\":0,\"recording\":\"unique\"}\n\
+        let expected = "{\"isoscope\":1,\"sessions\":[0,1],\"initial\":0,\"recording\":\"unique\"}\n\
              {\"s\":4,\"ops\":[[\"r\",7,0],[\"w\",10,1205]],\"status\":\"commit\",\"begin\":3,\"end\":9}\n\
              {\"recording\":\"complete\"}\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
@@ -332,7 +338,7 @@ mod tests {
         let mut sink = Lines::new(&mut out, Times::LeftOut, Frame { names: KeyNames::Rows(2), ..ANY }).unwrap();
         sink.txn(&Txn { ops: &ops, ..txn(4, Outcome::Committed) }).unwrap();
         sink.finish().unwrap();
-        let expected = "{\"isoscope\":1,\"init\":[[\"rows/0\",0],[\"rows/1\",0]]}\n\
+        let expected = "{\"isoscope\":1,\"sessions\":[0,1],\"init\":[[\"rows/0\",0],[\"rows/1\",0]]}\n\
              {\"s\":4,\"ops\":[[\"u\",\"rows/1\",0,null],[\"scan\",\"rows\",\"key in 0..2 and value mod 2 = 0\",\
              [[\"rows/0\",0],[\"rows/2\",8]]],[\"r\",\"rows/2\",8]],\"status\":\"commit\"}\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);

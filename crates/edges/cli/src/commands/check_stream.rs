@@ -92,6 +92,10 @@ pub(crate) fn run(raw: &CheckArgs, started: Instant) -> anyhow::Result<Exit> {
             None => "some transactions do not fit into the window".to_owned(),
         };
         output::complain(&format!("{}: {why}; the whole recording is read into memory", shown(input)));
+        if let Some(certificate) = &raw.certificate {
+            let why = "the schedule in it was cut short there, and certifies nothing; --json has the evidence";
+            output::complain(&format!("{}: {why}", certificate.display()));
+        }
         return super::check::in_memory(raw.clone(), started);
     }
     tell(&results, &streamed, &reports);

@@ -151,11 +151,16 @@ fn read_line(
                 has_initial = true;
                 read_init(json, line.number, sink)?;
             }
-            "sessions" => json.array(|json| {
-                let name = json.datum()?;
-                sink.session(&session_name(&name))?;
-                Ok(())
-            })?,
+            "sessions" => {
+                let mut n_sessions = 0;
+                json.array(|json| {
+                    let name = json.datum()?;
+                    sink.session(&session_name(&name))?;
+                    n_sessions += 1;
+                    Ok(())
+                })?;
+                sink.header.n_sessions = Some(n_sessions);
+            }
             "origin" => {
                 json.peek()?;
                 let start = json.bytes().spot().column as usize;

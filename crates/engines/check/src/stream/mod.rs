@@ -179,7 +179,10 @@ impl Stream {
     /// Takes a transaction of the recording, best in the order of ends, and says what does not fit.
     pub fn take(&mut self, id: u64, txn: &StreamedTxn<'_>) -> Vec<Misfit> {
         let mut misfits = Vec::new();
-        self.silence.hear(txn.session.index(), id);
+        // Other pieces of the same transaction may ask for what is as old.
+        if txn.is_last() {
+            self.silence.hear(txn.session.index(), id);
+        }
         self.n_taken = self.n_taken.max(id + 1);
         match &mut self.engine {
             Engine::Strong(it) => it.take(id, txn, &mut misfits),

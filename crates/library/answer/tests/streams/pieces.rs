@@ -204,6 +204,42 @@ fn a_check_of_pieces_goes_on_after_a_saved_schedule() {
     assert!(n_resumed > 20 && n_refused > 20, "{n_resumed} resumed, {n_refused} refused");
 }
 
+/// Each statement of the transaction that took so long is a piece, and the window is needed until the last one has come.
+#[test]
+fn all_statements_of_a_long_transaction_see_what_was_there_when_it_began() {
+    let mut builder = HistoryBuilder::new();
+    let zero = builder.value_named(Name::Int(0));
+    builder.default_initial(zero);
+    let (x, y, z) = (builder.key("x".into()), builder.key("y".into()), builder.key("z".into()));
+    let (long, others) = (builder.session("long"), builder.session("others"));
+    let mut txn = |session: SessionId, begin: i64, end: i64, ops: &dyn Fn(&mut HistoryBuilder)| {
+        builder.begin(session, Place::default());
+        builder.times(Some(begin), Some(end));
+        ops(&mut builder);
+        builder.end(Outcome::Committed);
+    };
+    txn(long, 0, 1, &|it| it.read(z, zero));
+    for nth in 1..=40 {
+        txn(others, 10 * nth, 10 * nth + 5, &|it| {
+            let value = it.value_named(Name::Int(nth));
+            it.write(x, value);
+            it.write(y, value);
+        });
+    }
+    txn(long, 2, 500, &|it| {
+        it.read(x, zero);
+        it.read(y, zero);
+        let value = it.value_named(Name::Int(100));
+        it.write(z, value);
+    });
+    let history = builder.finish().unwrap();
+    for window in [6, 10, 20] {
+        let streamed =
+            Told::new(&history).unwrap().check(&[Level::StatementSnapshots], window, &mut (), &Budget::unlimited());
+        assert_eq!(streamed.unwrap().is_allowed(Level::StatementSnapshots), Some(true), "{window}");
+    }
+}
+
 #[test]
 fn what_was_locked_is_not_overwritten_even_by_an_equal_value() {
     // s1 holds x while it reads y before and after s2 wrote it, so s2 did not overwrite x, also if x is 0 again.
