@@ -10,6 +10,7 @@
 
 mod attempts;
 mod in_step;
+mod kept;
 mod program;
 mod progress;
 mod shares;

@@ -5,7 +5,7 @@
 //! tells more by these than by what commits. A state notes for each session which of these versions were there so far, a bit each,
 //! and how many never were. States that are reached by several ways have what was there on any of them.
 
-use super::in_step::Word;
+use super::kept::Word;
 use super::program::{Program, Task, Version};
 
 /// Where in a state the notes are.

@@ -4,7 +4,7 @@
 //! values, this and what was read say more than how far sessions are with their operations.
 
 use super::attempts::Attempts;
-use super::in_step::Word;
+use super::kept::Word;
 use super::program::Program;
 
 /// A session that is as far from its share as chance has it is as bad as this much of what reads tell, in steps of 1/64 bit.
