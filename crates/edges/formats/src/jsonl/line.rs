@@ -151,16 +151,7 @@ fn read_line(
                 has_initial = true;
                 read_init(json, line.number, sink)?;
             }
-            "sessions" => {
-                let mut n_sessions = 0;
-                json.array(|json| {
-                    let name = json.datum()?;
-                    sink.session(&session_name(&name))?;
-                    n_sessions += 1;
-                    Ok(())
-                })?;
-                sink.header.n_sessions = Some(n_sessions);
-            }
+            "sessions" => read_sessions(json, sink)?,
             "origin" => {
                 json.peek()?;
                 let start = json.bytes().spot().column as usize;
@@ -242,6 +233,19 @@ fn read_database(json: &mut LineJson<'_>) -> Result<RecordedDatabase, Fault> {
         Some(what) => json.wrong(what),
         None => Ok(database),
     }
+}
+
+/// `"sessions":["s1","s2"]`
+fn read_sessions(json: &mut LineJson<'_>, sink: &mut Sink<'_>) -> Result<(), Fault> {
+    let mut n_sessions = 0;
+    json.array(|json| {
+        let name = json.datum()?;
+        sink.session(&session_name(&name))?;
+        n_sessions += 1;
+        Ok(())
+    })?;
+    sink.header.n_sessions = Some(n_sessions);
+    Ok(())
 }
 
 /// `"final":"s11"` or `"final":["s11"]`: sessions that read when all others had ended.
