@@ -137,7 +137,7 @@ pub struct Header {
     pub database: Option<RecordedDatabase>,
     /// Sessions that read when all others had ended: what was acknowledged must be there.
     pub final_sessions: Vec<String>,
-    /// How many sessions it lists. No others begin a transaction before those that stand before their first one have ended.
+    /// How many sessions it lists, if it does: the first line of any other one comes soon after its transaction began.
     pub n_sessions: Option<usize>,
     /// By session, the node that it was on, where there were several.
     pub nodes: Vec<(String, String)>,

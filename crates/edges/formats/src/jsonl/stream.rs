@@ -16,7 +16,7 @@ pub struct RecordingHeader<'h> {
     pub initial: Datum,
     /// The initial values of keys.
     pub init: Vec<(Datum, Datum)>,
-    /// The sessions that there are at the beginning.
+    /// The sessions that there are at the beginning; a line of any other one comes soon after it began.
     pub sessions: Vec<String>,
     /// Is a value ever written twice to a key?
     pub values: WrittenValues,
@@ -50,10 +50,8 @@ impl RecordingHeader<'_> {
             out.extend_from_slice(b",\"init\":");
             pairs(&mut out, &self.init);
         }
-        if !self.sessions.is_empty() {
-            out.extend_from_slice(b",\"sessions\":");
-            list(&mut out, &self.sessions, |out, it| text(out, it));
-        }
+        out.extend_from_slice(b",\"sessions\":");
+        list(&mut out, &self.sessions, |out, it| text(out, it));
         out.extend_from_slice(match self.values {
             WrittenValues::Unique => b",\"recording\":\"unique\"",
             WrittenValues::Any => b",\"recording\":\"any\"",
