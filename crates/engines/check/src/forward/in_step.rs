@@ -10,7 +10,7 @@
 //! Cost: width times transactions times sessions, times what one of them may do next; taking back commits makes that at most so many times
 //! as much as [`MORE_STATES`] says.
 
-use super::kept::{Generation, Kept, Word, hash};
+use super::kept::{Generation, Kept, MUCH_LIKELIER, Word, hash};
 use super::program::{Program, Task, Version};
 use super::progress::{Belief, Progress, Reading};
 use super::shares::Shares;
@@ -27,11 +27,19 @@ use std::thread;
 pub(crate) enum Merit {
     /// That sessions are about as far with their operations as the others, if they read like this.
     Progress(Reading),
+    /// The same, by all ways that lead to a state together, and some of what was told besides.
+    AllWays(Reading),
     /// That much was read that chance would not have found.
     Told,
     /// That, and that no session is far from its share of the work.
     Share,
 }
+
+/// One in so many bits of what was told counts beside progress: reads say how far sessions are, too.
+const TOLD_BESIDES: i64 = 3;
+
+/// If so few tasks are left, it is worth asking what all of them read.
+const END: usize = 100;
 
 /// Fewer states are not shared.
 const WORTH_SHARING: usize = 32;
@@ -87,6 +95,8 @@ struct Ground<'p> {
     /// Progress, or what was told, shares or not; nothing if all states are kept, so that none is better.
     progress: Option<Progress>,
     told: Option<Told>,
+    /// A state that is there already may cost so much less than one that counts together with it.
+    less: i64,
     shares: Option<Shares>,
     /// Words that make a state what it is; those after them are notes.
     n_exact: usize,
@@ -105,10 +115,11 @@ impl<'p> Ground<'p> {
         state.extend(std::iter::repeat_n(0, n_sessions.div_ceil(16)));
         let n_exact = state.len();
         let progress = match merit {
-            Some(Merit::Progress(reading)) => Some(Progress::new(program, reading)),
+            Some(Merit::Progress(reading) | Merit::AllWays(reading)) => Some(Progress::new(program, reading)),
             _ => None,
         };
-        let told = matches!(merit, Some(Merit::Told | Merit::Share)).then(|| Told::new(program));
+        let told = merit.filter(|it| !matches!(it, Merit::Progress(_))).map(|_| Told::new(program));
+        let less = if matches!(merit, Some(Merit::AllWays(_))) { MUCH_LIKELIER } else { 0 };
         let shares = (merit == Some(Merit::Share)).then(|| Shares::new(program, n_exact));
         if let Some(shares) = &shares {
             state.extend(std::iter::repeat_n(0, shares.notes.n_words()));
@@ -120,7 +131,7 @@ impl<'p> Ground<'p> {
         let width = width.min(max_width);
         let n_places = (max_width / width).min(N_STRETCHES);
         let last_writes = program.sessions.iter().map(|it| last_writes(program, it)).collect();
-        Self { program, width, max_width, n_places, progress, told, shares, n_exact, last_writes, state, belief }
+        Self { program, width, max_width, n_places, progress, told, less, shares, n_exact, last_writes, state, belief }
     }
 }
 
@@ -278,6 +289,14 @@ impl<'g> March<'g> {
                 shares.notes.join(&mut generations[owner].words[nth * n_words..][..n_words], &same);
             }
         }
+        for idx in 1..kept.len() {
+            let [(owner, one), (other, same)] = [kept[idx - 1], kept[idx]];
+            if one.hash == same.hash && owner != other && self.ground.less > 0 {
+                let (steps, blocks) = generations[other].belief_of(same, &self.ground.belief);
+                let (steps, blocks) = (steps.to_vec(), blocks.to_vec());
+                kept[idx - 1].1 = generations[owner].together(one, same, (&steps, &blocks));
+            }
+        }
         kept.dedup_by_key(|it| it.1.hash);
         // What comes of the best ones says what is not worth keeping.
         kept.sort_unstable_by_key(|it| (it.1.cost, it.1.hash));
@@ -355,9 +374,10 @@ impl<'g> Hand<'g> {
     fn expand(&mut self, generation: &Generation, kept: Kept, n_done: usize) {
         let words = generation.words_of(kept, self.state.len());
         self.state.copy_from_slice(words);
+        let cost = kept.cost + self.told();
         for session in 0..self.program.sessions.len() {
             if self.can_commit(session) {
-                self.cost = kept.cost;
+                self.cost = cost;
                 self.commits.clear();
                 self.belief.copy_from(generation.belief_of(kept, &self.belief));
                 self.commit(session);
@@ -368,17 +388,32 @@ impl<'g> Hand<'g> {
         }
     }
 
-    /// Does a session wait for a version that nobody else is going to write?
-    fn waits_for_ever(&self) -> bool {
+    /// Does a session wait for a version that nobody is going to write? Near the end all of its tasks are asked, and not only the next one.
+    fn waits_for_ever(&self, n_done: usize) -> bool {
+        let is_near_end = n_done + END >= self.program.n_tasks;
+        (0..self.program.sessions.len()).any(|session| {
+            let tasks = self.program.sessions[session].get(usize::from(self.state[session])..).unwrap_or_default();
+            let n_asked = if is_near_end { tasks.len() } else { 1 };
+            let n_read = usize::from(self.has_snapshot(session));
+            tasks
+                .iter()
+                .enumerate()
+                .take(n_asked)
+                .skip(n_read)
+                .any(|(nth, task)| task.reads.iter().any(|it| self.is_missing(session, nth, *it)))
+        })
+    }
+
+    /// Is a version not there, nor written by others or by these next tasks of a session?
+    fn is_missing(&self, session: usize, n_tasks: usize, version: Version) -> bool {
         let n_sessions = self.program.sessions.len();
-        let is_missing = |session: usize, version: &Version| {
-            let present = self.state[n_sessions + self.program.key[*version as usize] as usize];
-            let writes = |it: usize| it != session && self.ground.last_writes[it][*version as usize] > self.state[it];
-            u32::from(present) != *version && !(0..n_sessions).any(writes)
-        };
-        (0..n_sessions)
-            .filter(|it| !self.has_snapshot(*it))
-            .any(|session| self.head(session).is_some_and(|task| task.reads.iter().any(|it| is_missing(session, it))))
+        let present = self.state[n_sessions + self.program.key[version as usize] as usize];
+        let writes = |it: usize| it != session && self.ground.last_writes[it][version as usize] > self.state[it];
+        let from = u32::from(self.state[session]);
+        let n_own = |from: u32| self.program.n_own_writes(session, version, from);
+        u32::from(present) != version
+            && !(0..n_sessions).any(writes)
+            && (n_tasks == 0 || n_own(from) == n_own(from + n_tasks as u32))
     }
 
     fn head(&self, session: usize) -> Option<&'g Task> {
@@ -391,8 +426,9 @@ impl<'g> Hand<'g> {
         task.reads.iter().all(|it| u32::from(present(*it)) == *it)
     }
 
-    /// What was read so far; what is there now is as good as read.
-    fn told(&self, told: &Told) -> i64 {
+    /// What was read so far, as far as it counts; what is there now is as good as read.
+    fn told(&self) -> i64 {
+        let Some(told) = &self.ground.told else { return 0 };
         let n_sessions = self.program.sessions.len();
         let of_session = |session: usize| {
             let has_snapshot = self.has_snapshot(session);
@@ -402,7 +438,8 @@ impl<'g> Hand<'g> {
             };
             told.at(session, usize::from(self.state[session]), self.head(session), is_there)
         };
-        (0..n_sessions).map(of_session).sum()
+        let told: i64 = (0..n_sessions).map(of_session).sum();
+        if self.ground.progress.is_some() { told / TOLD_BESIDES } else { told }
     }
 
     /// Where the bit of a session's snapshot is.
@@ -482,9 +519,11 @@ impl<'g> Hand<'g> {
 
     fn keep(&mut self, n_before: usize, before: u32) {
         let n_done = n_before + self.commits.len();
-        if let Some(told) = &self.ground.told {
-            self.cost = -self.told(told);
+        if self.ground.progress.is_none() {
+            // Nothing adds up from commit to commit.
+            self.cost = 0;
         }
+        self.cost -= self.told();
         let hash = hash(&self.state[..self.ground.n_exact]);
         if let Some(shares) = &self.ground.shares {
             let generation = self.generations.entry(n_done).or_default();
@@ -496,9 +535,9 @@ impl<'g> Hand<'g> {
             }
         }
         let generation = self.generations.get(&n_done);
-        let is_worse = |cost: i64| generation.is_some_and(|it| !it.takes(cost, hash));
+        let is_worse = |cost: i64| generation.is_some_and(|it| !it.takes(cost, hash, self.ground.less));
         // It can only get less likely.
-        if is_worse(self.cost) || self.waits_for_ever() {
+        if is_worse(self.cost) || self.waits_for_ever(n_done) {
             return;
         }
         if let Some(progress) = &self.ground.progress {
@@ -514,7 +553,7 @@ impl<'g> Hand<'g> {
             step = ((self.steps.len() - 1) * N_HANDS + self.nth) as u32;
         }
         let generation = self.generations.entry(n_done).or_default();
-        generation.put((self.cost, hash, step), &self.state, &self.belief);
+        generation.put((self.cost, hash, step), &self.state, &self.belief, self.ground.less > 0);
         if generation.kept.len() >= N_TIMES * self.width {
             self.is_cut |= generation.shrink(self.width, self.state.len());
         }

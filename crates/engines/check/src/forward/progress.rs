@@ -223,6 +223,31 @@ impl Progress {
     }
 }
 
+/// Makes one belief of two, which count so much of the whole each.
+pub(super) fn mix(
+    (steps, blocks): (&mut [u32], &mut [Block]),
+    counts: f32,
+    (other_steps, other_blocks): (&[u32], &[Block]),
+    other_counts: f32,
+) {
+    for (session, (step, other_step)) in steps.iter_mut().zip(other_steps).enumerate() {
+        let (nth_block, lane) = (session / N_LANES, session % N_LANES);
+        let first = (*step).min(*other_step);
+        let mut mixed = [0.0; N_PLACES];
+        for (block, step, counts) in
+            [(&blocks[nth_block], *step, counts), (&other_blocks[nth_block], *other_step, other_counts)]
+        {
+            for (sum, weights) in mixed.iter_mut().skip((step - first) as usize).zip(block) {
+                *sum += counts * weights[lane];
+            }
+        }
+        *step = first;
+        for (weights, sum) in blocks[nth_block].iter_mut().zip(mixed) {
+            weights[lane] = sum;
+        }
+    }
+}
+
 /// Lets weights go on, and makes them one again; says how much of each was left.
 fn flow(
     block: &mut Block,
@@ -323,7 +348,7 @@ fn about(n: u32) -> f32 {
 }
 
 /// The logarithm to the base of 2 in steps of 1/64, rounded down; of 0 as of the least number.
-fn log(n: f32) -> i64 {
+pub(super) fn log(n: f32) -> i64 {
     let bits = n.max(f32::MIN_POSITIVE).to_bits();
     let mut result = i64::from(bits >> 23) - 127;
     let mut rest = u64::from((bits & 0x007f_ffff) | 0x0080_0000) << 8;

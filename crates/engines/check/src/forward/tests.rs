@@ -11,8 +11,14 @@ use iso_spec::{Catalogue, Level, Steps, evaluate};
 
 const N_KEYS: usize = 4;
 
-const MERITS: [Merit; 4] =
-    [Merit::Progress(Reading::OneByOne), Merit::Progress(Reading::AtBegin), Merit::Told, Merit::Share];
+const MERITS: [Merit; 6] = [
+    Merit::Progress(Reading::OneByOne),
+    Merit::Progress(Reading::AtBegin),
+    Merit::AllWays(Reading::OneByOne),
+    Merit::AllWays(Reading::AtBegin),
+    Merit::Told,
+    Merit::Share,
+];
 
 fn aim(width: usize, taste: Taste) -> Aim {
     Aim { width, slack: None, taste }

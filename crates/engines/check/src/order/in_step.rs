@@ -10,7 +10,10 @@ use std::iter;
 /// and more so if there are no snapshots and no shares of work in them.
 const TIMES: usize = 2;
 const TIMES_IF_SMALL: usize = 8;
-const TIMES_IF_SMALLEST: usize = 32;
+const TIMES_IF_SMALLEST: usize = 16;
+
+/// Whoever did not come so far, where others came far, is given up: one in so many transactions.
+const NEAR: usize = 16;
 
 /// If a stronger rule came to this part of the history, a weaker one with the same merit has time.
 const QUITE_FAR: usize = 4;
@@ -58,8 +61,8 @@ impl InStep {
                 continue;
             }
             let n_more = match (merit, events) {
-                (Merit::Progress(_), _) => 1,
-                (Merit::Told, Events::One) => TIMES_IF_SMALLEST,
+                (Merit::Progress(_) | Merit::AllWays(_), _) => 1,
+                (Merit::Told, Events::One) if !self.is_first => TIMES_IF_SMALLEST,
                 _ => TIMES_IF_SMALL,
             };
             let run = forward::run_in_step(&program.with_events(*events), *merit, width * TIMES * n_more, budget)?;
@@ -80,22 +83,27 @@ impl InStep {
     }
 }
 
-/// Those that came far, the furthest first. Of ways that came about as far, a stronger rule has fewer states to go through: it comes first,
-/// and instead of a weaker one with the same merit.
+/// Those that came far: first those that need few states, and of these the furthest first. Of ways that came about as far, a stronger rule
+/// has fewer states to go through: it comes first, and instead of a weaker one with the same merit. Where the likeliest way to each state was
+/// not enough, all of them count.
 fn worth_another_turn(mut reached: Vec<(usize, Way)>, n_tasks: usize) -> Vec<Way> {
     if reached.iter().any(|it| it.0 >= n_tasks / FAR) {
-        reached.retain(|it| it.0 >= n_tasks / FAR);
+        reached.retain(|it| it.0 >= n_tasks / NEAR);
     }
     let part = |n_done: usize| n_done * N_PARTS / n_tasks.max(1);
     let n_stronger = |it: &Way| it.0.stronger().len();
-    reached.sort_by_key(|it| (Reverse(part(it.0)), n_stronger(&it.1)));
+    let needs_many = |it: &Way| matches!(it.1, Merit::Told | Merit::Share);
+    reached.sort_by_key(|it| (needs_many(&it.1), Reverse(part(it.0)), n_stronger(&it.1)));
     let mut ways: Vec<Way> = Vec::new();
     for (n_done, way) in &reached {
         let is_as_far = |other: &(usize, Way)| {
             other.1.1 == way.1 && n_stronger(&other.1) < n_stronger(way) && other.0 + n_tasks / N_PARTS >= *n_done
         };
         if !reached.iter().any(is_as_far) {
-            ways.push(*way);
+            ways.push(match *way {
+                (events, Merit::Progress(reading)) => (events, Merit::AllWays(reading)),
+                way => way,
+            });
         }
     }
     ways
@@ -114,13 +122,15 @@ mod tests {
     fn a_stronger_rule_that_came_about_as_far_goes_on_instead_of_a_weaker_one() {
         let (snapshots, serial) = (Events::FirstCommitterWins, Events::One);
         let reached = vec![
+            (20, (serial, Merit::Progress(Reading::OneByOne))),
             (90, (snapshots, Merit::Progress(Reading::AtBegin))),
             (423, (snapshots, Merit::Told)),
             (420, (serial, Merit::Told)),
             (422, (snapshots, Merit::Share)),
             (140, (serial, Merit::Share)),
         ];
-        let expected = [(serial, Merit::Told), (snapshots, Merit::Share), (serial, Merit::Share)];
+        let in_step = (snapshots, Merit::AllWays(Reading::AtBegin));
+        let expected = [in_step, (serial, Merit::Told), (snapshots, Merit::Share), (serial, Merit::Share)];
         assert_eq!(worth_another_turn(reached, 1_000), expected);
     }
 
