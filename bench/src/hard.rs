@@ -180,7 +180,7 @@ fn families(is_quick: bool) -> Result<Vec<Family>> {
 
 /// Runs of real databases with few values, as they are and without times.
 fn recorded() -> Result<Vec<Family>> {
-    let folders = ["corpus/recorded", "../shared/data/realdb"].map(|it| root().join(it));
+    let folders = ["corpus/recorded/realdb", "../shared/data/realdb"].map(|it| root().join(it));
     let mut files = Vec::new();
     for folder in folders.iter().filter(|it| it.exists()) {
         for entry in fs::read_dir(folder)? {
